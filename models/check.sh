@@ -5,6 +5,7 @@
 #   models/check.sh --full   also the large configurations: twenty minutes of CPU time
 #   models/check.sh deque    only the runs whose line contains this text
 # Counterexamples: cd models; spin -a -DMUTANT x.pml; gcc -DSAFETY -DREACH -o pan pan.c; ./pan -i; spin -p -k x.pml.trail x.pml
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit ;; esac
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 command -v spin >/dev/null && command -v gcc >/dev/null || { echo "models: spin or gcc is not installed: skipped"; exit 77; }

@@ -20,6 +20,15 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # at_least WANTED FOUND: compares versions.
 at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 
+# What makes pages of documents (scripts/site), from PyPI.
+install_site_tools() {
+  [ -x "$tools/site/bin/mkdocs" ] && return
+  say "installing mkdocs-material from PyPI into $tools/site"
+  python3 -m venv "$tools/site" && "$tools/site/bin/pip" install -q 'mkdocs>=1.6,<2' 'mkdocs-material>=9.5,<10' && return
+  rm -rf "$tools/site"
+  return 1
+}
+
 cmake_version() { cmake --version 2>/dev/null | sed -n '1s/[^0-9]*//p'; }
 good_cmake() { have cmake && at_least 3.25 "$(cmake_version)"; }
 

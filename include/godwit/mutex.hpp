@@ -12,6 +12,7 @@
 #include <godwit/detail/deadline.hpp>
 #include <godwit/detail/wait_list.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <utility>
@@ -86,21 +87,22 @@ class basic_mutex {
   void given_back(const place&) noexcept {}
 #else
   void check_not_mine(const place& where) noexcept {
-    if (const void* me = this_block(); me != nullptr && holder_ == me)
+    if (const void* me = this_block(); me != nullptr && holder_.load(std::memory_order_relaxed) == me)
       mutex_misused("mutex is locked by a thread that holds it", where);
   }
-  void taken() noexcept { holder_ = this_block(); }
+  void taken() noexcept { holder_.store(this_block(), std::memory_order_relaxed); }
   void given_back(const place& where) noexcept {
     if (list_.word.load(std::memory_order_relaxed) == 0)
       mutex_misused("mutex is unlocked that is not locked", where);
-    if (holder_ != nullptr && holder_ != this_block())
+    const void* const holder = holder_.load(std::memory_order_relaxed);
+    if (holder != nullptr && holder != this_block())
       mutex_misused("mutex is unlocked by a thread that does not hold it", where);
-    holder_ = nullptr;
+    holder_.store(nullptr, std::memory_order_relaxed);
   }
 #endif
   wait_list list_;
   // written in debug builds only; there in all, so that they can be mixed
-  [[maybe_unused]] void* holder_ = nullptr;
+  [[maybe_unused]] std::atomic<const void*> holder_ = nullptr;  // W who holds it, R any thread
 };
 
 }  // namespace detail

@@ -18,12 +18,23 @@
 #include <utility>
 #include <variant>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define GODWIT_ADDRESS_SANITIZER
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define GODWIT_ADDRESS_SANITIZER
+// A sanitizer must hear which stack runs. And what tells ThreadSanitizer so must not be followed itself: it
+// begins on one stack and ends on another.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define GODWIT_FOLLOWED_STACKS
 #endif
+#if __has_feature(thread_sanitizer)
+#define GODWIT_UNFOLLOWED __attribute__((disable_sanitizer_instrumentation))
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define GODWIT_FOLLOWED_STACKS
+#if defined(__SANITIZE_THREAD__)
+#define GODWIT_UNFOLLOWED __attribute__((no_sanitize("thread")))
+#endif
+#endif
+#ifndef GODWIT_UNFOLLOWED
+#define GODWIT_UNFOLLOWED
 #endif
 
 namespace godwit {
@@ -113,8 +124,10 @@ struct child {
 
   // The work on both sides of the user's callable costs what the whole library is measured by. noexcept is
   // what makes an exception in flight stop here in both search phases.
-  [[gnu::noinline, gnu::visibility("hidden")]] static word_pair run(std::uintptr_t a0, std::uintptr_t a1,
-                                                                    spawn_slot* slot, void* out) noexcept {
+  [[gnu::noinline, gnu::visibility("hidden")]] GODWIT_UNFOLLOWED static word_pair run(std::uintptr_t a0,
+                                                                                      std::uintptr_t a1,
+                                                                                      spawn_slot* slot,
+                                                                                      void* out) noexcept {
     announce_here();
     manual<F> f;
     adopt(f, a0, a1);  // before the entry counts: the closure is ours, not the parent's
@@ -163,15 +176,15 @@ struct child {
   }
 
  private:
-  // The address sanitizer must know the stack that runs. Without it the frame's address is not even asked
-  // for: that would make every thread keep a frame pointer.
+  // Without a sanitizer the frame's address is not even asked for: that would make every thread keep a frame
+  // pointer.
   [[gnu::always_inline]] static void announce_here() noexcept {
-#ifdef GODWIT_ADDRESS_SANITIZER
+#ifdef GODWIT_FOLLOWED_STACKS
     announce(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
 #endif
   }
   [[gnu::always_inline]] static void announce([[maybe_unused]] std::uintptr_t sp) noexcept {
-#ifdef GODWIT_ADDRESS_SANITIZER
+#ifdef GODWIT_FOLLOWED_STACKS
     if (hot_test<offsetof(hot_words, in_place)>()) announce_own_stack(sp);
 #endif
   }
@@ -196,15 +209,16 @@ struct child {
     return 0;
   }
 
-  [[gnu::noinline, gnu::cold]] static word_pair failed(ref error,
-                                                       [[maybe_unused]] spawn_slot* slot) noexcept {
+  [[gnu::noinline, gnu::cold]] GODWIT_UNFOLLOWED static word_pair failed(
+      ref error, [[maybe_unused]] spawn_slot* slot) noexcept {
     if (const ref record = pop(); record != 0) parent_left(record, error, 0);
     announce(slot->sp);
     return {static_cast<std::uintptr_t>(error), 0};
   }
 
   /// @p word is the result itself, or the address of a larger one.
-  [[noreturn, gnu::noinline, gnu::cold]] static void parent_left(ref record, ref error, std::uintptr_t word) {
+  [[noreturn, gnu::noinline, gnu::cold]] GODWIT_UNFOLLOWED static void parent_left(ref record, ref error,
+                                                                                   std::uintptr_t word) {
     if (error == 0) {
       if constexpr (std::is_void_v<R>) {
         publish(record, outcome::value, nullptr, 0);

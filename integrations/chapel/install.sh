@@ -3,6 +3,7 @@
 #   install.sh CHPL_HOME [LIBRARY]     LIBRARY: libgodwit-chapel.so, if it is not where the preset release builds it
 #   install.sh --form CHPL_HOME        prints the header that says which form of the interface the tree has, and does nothing
 # Nothing of Chapel's own files is changed. Status 2: it cannot be done, and a line says why.
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit ;; esac
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -51,7 +51,7 @@ GODWIT_EXPORT int pthread_barrier_wait(pthread_barrier_t* bar) noexcept {
   } else {
     const auto round = static_cast<std::uint32_t>(seen >> 32);
     while (__atomic_load_n(round_word, __ATOMIC_SEQ_CST) == round)
-      wait_while(round_word, round, {.what = "pthread barrier", .shared = b.shared != 0});
+      wait_while(round_word, round, {.what = "barrier", .shared = b.shared != 0});
   }
   __atomic_fetch_sub(&b.inside, 1, __ATOMIC_SEQ_CST);
   return result;

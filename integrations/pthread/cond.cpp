@@ -33,7 +33,7 @@ int wait(pthread_cond_t* cond, pthread_mutex_t* m, std::uint64_t deadline_ns) {
   const waited w = wait_while(&c.signals, seen,
                               {.deadline_ns = deadline_ns,
                                .cancellable = true,
-                               .what = "pthread condition variable",
+                               .what = "condition variable",
                                .shared = c.shared != 0});
   __atomic_fetch_sub(&c.waiters, 1, __ATOMIC_SEQ_CST);  // the last touch: who destroys waits for it
   const int error = lock_mutex(m, no_deadline);

@@ -27,6 +27,7 @@ void print_help() {
       "Runs a dynamically linked program so that its POSIX threads are lightweight threads of Godwit.\n"
       "  GODWIT_WORKERS=N             OS threads that run them (default: the CPUs that may be used)\n"
       "  GODWIT_THREAD_STACK_BYTES=N  stack of each thread (default: ulimit -s); K, M and G are understood\n"
+      "  GODWIT_TRACE=FILE            events for godwit-report, when the program exits\n"
       "What works and what does not: docs/pthread.md in Godwit's documentation.");
 }
 
@@ -107,6 +108,7 @@ int main(int argc, char** argv) {
   if (const char* before = std::getenv("LD_PRELOAD"); before != nullptr && *before != '\0')
     preload += std::string(":") + before;
   setenv("LD_PRELOAD", preload.c_str(), 1);
+  unsetenv("_GODWIT_PTHREAD_WRITER");  // this program is to write traces, whoever started it: outputs.hpp
   execv(program.c_str(), argv + 1);
   fail(errno == ENOENT ? 127 : 126, "cannot run " + program + ": " + std::strerror(errno));
 }

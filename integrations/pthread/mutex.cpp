@@ -98,8 +98,7 @@ void end_robust(pthread_mutex_t* m) noexcept {
 int wait_for_robust(pthread_mutex_t* m, std::uint32_t* word, std::uint64_t deadline_ns) noexcept {
   const std::uint64_t now = now_ns(), a_while = now + 20'000'000;
   const std::uint64_t until = deadline_ns != no_deadline && deadline_ns < a_while ? deadline_ns : a_while;
-  if (wait_while(word, 2, {.deadline_ns = until, .what = "pthread mutex", .shared = true}) !=
-      waited::timed_out)
+  if (wait_while(word, 2, {.deadline_ns = until, .what = "mutex", .shared = true}) != waited::timed_out)
     return 0;
   if (deadline_ns != no_deadline && now_ns() >= deadline_ns) return ETIMEDOUT;
   const std::uint32_t owner = static_cast<std::uint32_t>(m->__data.__owner), pid = m->__data.__nusers;
@@ -126,8 +125,7 @@ int wait_for_robust(pthread_mutex_t* m, std::uint32_t* word, std::uint64_t deadl
   while (__atomic_exchange_n(word, 2, __ATOMIC_SEQ_CST) != 0)
     if (is_robust(m) && is_shared(m)) {
       if (const int error = wait_for_robust(m, word, deadline_ns); error != 0) return error;
-    } else if (wait_while(word, 2,
-                          {.deadline_ns = deadline_ns, .what = "pthread mutex", .shared = is_shared(m)}) ==
+    } else if (wait_while(word, 2, {.deadline_ns = deadline_ns, .what = "mutex", .shared = is_shared(m)}) ==
                waited::timed_out) {
       // The word may stay 2: then one unlock looks for waiters in vain.
       return ETIMEDOUT;

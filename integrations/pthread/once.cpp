@@ -16,7 +16,7 @@ GODWIT_EXPORT int pthread_once(pthread_once_t* once, void (*f)()) {
     std::uint32_t state = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     if (state == once_done) return 0;
     if (state == once_running) {
-      wait_while(word, once_running, {.what = "pthread_once"});
+      wait_while(word, once_running, {.what = "call_once"});
       continue;
     }
     if (!__atomic_compare_exchange_n(word, &state, once_running, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))

@@ -69,10 +69,10 @@ int take(pthread_rwlock_t* lock, int (*attempt)(pthread_rwlock_t*) noexcept, std
       break;
     }
     timed_out =
-        wait_while(
-            &l.epoch, seen,
-            {.deadline_ns = deadline_ns, .what = "pthread read-write lock", .shared = is_shared(lock)}) ==
-        waited::timed_out;
+        wait_while(&l.epoch, seen,
+                   {.deadline_ns = deadline_ns,
+                    .what = waiting == &rwlock::waiting_writers ? "shared mutex" : "shared mutex (to read)",
+                    .shared = is_shared(lock)}) == waited::timed_out;
   }
   const std::uint32_t left = __atomic_sub_fetch(&(l.*waiting), 1, __ATOMIC_SEQ_CST);
   // A writer that gives up may have been what readers waited for.

@@ -22,6 +22,7 @@
 
 #include "foreign.hpp"
 #include "identity.hpp"
+#include "outputs.hpp"
 #include "real.hpp"
 #include "report.hpp"
 #include "signals.hpp"
@@ -66,7 +67,7 @@ long futex(std::uint32_t* word, int op, std::uint32_t value) noexcept {
 /// never deadlocked.
 void outside_entry(void*, std::size_t, detail::ref) {
   detail::park([](void*, detail::waiter*) noexcept { return true; }, nullptr, detail::wakes::outside,
-               "signal", {});
+               "program's end", {});
 }
 
 [[gnu::noinline]] void call_main() {
@@ -113,14 +114,7 @@ void* run(void*) {
     options defaults;
     fit_addresses(defaults);
     opts = resolve_options(defaults);
-    if (!opts.trace.empty() || !opts.stats_json.empty() || opts.stats) {
-      // They are written when a run ends, which this one never does: exit is called in the midst of it.
-      static bool said = false;
-      not_supported(said, "GODWIT_TRACE, GODWIT_STATS or GODWIT_STATS_JSON",
-                    "nothing is written; perf and gdb see the workers");
-      opts.trace = opts.stats_json = "";
-      opts.stats = false;
-    }
+    begin_outputs(opts);
     opts.substrate = choice::substrate::threads;
     // One more than a single CPU: a thread that blocks inside the C library keeps its worker.
     if (opts.workers == 0) opts.workers = std::max(2u, static_cast<unsigned>(base::usable_cpu_count()));

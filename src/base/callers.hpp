@@ -15,8 +15,9 @@ struct callers {
 };
 
 /// Those of the calling thread, from the function in whose frame @p variable lies outwards: so what that has
-/// called is passed over. Frames from address @p end on may be gone, and are not looked at. Does not
-/// allocate. Cost: some 100 ns a frame.
+/// called is passed over. So are callers in the library, where it is a file of its own and not part of the
+/// program's. Frames from address @p end on may be gone, and are not looked at. Does not allocate. Cost: some
+/// 100 ns a frame.
 callers callers_of(const void* variable, std::uintptr_t end) noexcept;
 
 }  // namespace godwit::base

@@ -231,20 +231,37 @@ std::string option_value(const option_info& info, const options& from) {
       info.field);
 }
 
+std::vector<option_heading> options_by_group() {
+  constexpr std::string_view titles[] = {"Everyday", "Memory", "Hosts", "Debugging", "Testing", "Simulation"};
+  std::vector<option_heading> all;
+  for (const std::string_view title : titles) all.push_back({title, {}});
+  for (const auto& info : option_table()) all[static_cast<std::size_t>(info.group)].options.push_back(&info);
+  return all;
+}
+
+namespace {
+std::string help_of(const option_info& info, const options& defaults) {
+  std::string out =
+      "  " + option_flag_name(info) + '=' + option_syntax(info) + "   (" + option_env_name(info) + ")\n";
+  out += "      " + std::string(info.help) + '\n';
+  out += "      default " + option_value(info, defaults);
+  const bool number = std::holds_alternative<std::uint32_t options::*>(info.field) ||
+                      std::holds_alternative<std::uint64_t options::*>(info.field);
+  return out + (number ? ", " + option_range(info) + '\n' : "\n");
+}
+}  // namespace
+
 std::string options_help(const options& defaults) {
   std::string out =
       "Options of the godwit runtime. A flag wins over its environment variable, and that over what the "
       "program set.\n"
-      "Sizes may end in K, M, G or T.\n\n";
-  for (const auto& info : option_table()) {
-    out += "  " + option_flag_name(info) + '=' + option_syntax(info) + "   (" + option_env_name(info) + ")\n";
-    out += "      " + std::string(info.help) + '\n';
-    out += "      default " + option_value(info, defaults);
-    const bool number = std::holds_alternative<std::uint32_t options::*>(info.field) ||
-                        std::holds_alternative<std::uint64_t options::*>(info.field);
-    out += !number ? "\n" : ", " + option_range(info) + '\n';
+      "Sizes may end in K, M, G or T.\n\n"
+      "  --godwit-help\n      print this and exit\n";
+  for (const auto& [title, rows] : options_by_group()) {
+    out += '\n' + std::string(title) + '\n';
+    for (const option_info* info : rows) out += help_of(*info, defaults);
   }
-  return out + "  --godwit-help\n      print this and exit\n";
+  return out;
 }
 
 std::string write_options(const options& o) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace godwit::base {
 
@@ -26,6 +27,9 @@ inline constexpr std::uint64_t TiB = 1ull << 40;
 
 /// How the text of a number is read and shown: plain, or with K, M, G, T (powers of 1024).
 enum class option_unit : std::uint8_t { count, microseconds, bytes };
+
+/// What an option is about: the headings of --godwit-help and docs/options.md, in this order.
+enum class option_group : std::uint8_t { everyday, memory, hosts, debugging, testing, simulation };
 
 /// One row of the table. Unused columns stay empty.
 struct option_info {
@@ -39,6 +43,7 @@ struct option_info {
   /// Up to sixteen, the rest is empty.
   using words = std::array<std::string_view, 16>;
   std::string_view name;  ///< the field: stack_bytes -> GODWIT_STACK_BYTES, --godwit-stack-bytes
+  option_group group;
   member field;
   std::string_view what;  ///< "a number of workers", for messages
   std::string_view help;  ///< one line for --godwit-help and the manual
@@ -51,6 +56,13 @@ struct option_info {
 };
 
 std::span<const option_info> option_table() noexcept;
+
+/// A heading of lists of options, and the rows below it.
+struct option_heading {
+  std::string_view title;  ///< "Memory"
+  std::vector<const option_info*> options;
+};
+std::vector<option_heading> options_by_group();
 
 std::string option_env_name(const option_info& info);   ///< GODWIT_STACK_BYTES
 std::string option_flag_name(const option_info& info);  ///< --godwit-stack-bytes

@@ -106,11 +106,13 @@ inline void flush_windows() noexcept {
   __builtin_unreachable();
 }
 
-// Address sanitizer and valgrind keep a shadow of every stack and need to hear of switches; no-ops without
-// them.
+// Sanitizers and valgrind keep a shadow of every stack and need to hear of switches; no-ops without them.
 extern const bool watched_;  // is one of them there?
 void sanitizer_forget_now(std::uintptr_t low, std::uintptr_t high) noexcept;
-void sanitizer_on_stack_now(const void* low, std::size_t bytes) noexcept;
+enum class stack_of { thread, os_thread };  // the scheduler runs on the latter's
+void sanitizer_on_stack_now(const void* low, std::size_t bytes, stack_of whose) noexcept;
+/// Threads' stacks are gone: the run is over, and the caller is on none of them.
+void sanitizer_forget_stacks() noexcept;
 /// Is there any of this to do?
 inline bool sanitized() noexcept { return watched_; }
 /// The bytes of [low, high) in this worker are about to be replaced or copied as they are.
@@ -119,9 +121,10 @@ inline void sanitizer_forget(std::uintptr_t low, std::uintptr_t high) noexcept {
     sanitizer_forget_now(low, high);
 }
 /// From here on the current stack is [low, high).
-inline void sanitizer_on_stack(const void* low, std::size_t bytes) noexcept {
+inline void sanitizer_on_stack(const void* low, std::size_t bytes,
+                               stack_of whose = stack_of::thread) noexcept {
   if (sanitized()) [[unlikely]]
-    sanitizer_on_stack_now(low, bytes);
+    sanitizer_on_stack_now(low, bytes, whose);
 }
 
 }  // namespace godwit::context

@@ -4,6 +4,7 @@
 #include "gas/controls.hpp"
 
 #include "base/lock.hpp"
+#include "base/thread_sanitizer.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -20,6 +21,7 @@ class under_lock {
  public:
   explicit under_lock(control_words& o) noexcept : o_(o), worker_(detail::hot().workers != 0) {
     base::lock(o_.lock, base::holder());
+    base::happens_after(&o_);
     if (!worker_) return;
     locked_before_ = detail::hot().map_locked;
     detail::hot().map_locked = 1;
@@ -30,6 +32,7 @@ class under_lock {
       --detail::hot().checkouts;
       detail::hot().map_locked = locked_before_;
     }
+    base::happens_before(&o_);
     base::unlock(o_.lock, base::holder());  // CO1: the last access
   }
   under_lock(const under_lock&) = delete;

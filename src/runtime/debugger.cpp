@@ -10,6 +10,7 @@
 #include "sched/policies.hpp"
 #include "sched/record.hpp"
 #include "sched/words.hpp"
+#include "stack/pool.hpp"
 
 extern "C" {
 // In the executable's or library's symbol table under this name, whatever the build.
@@ -65,6 +66,9 @@ void add_places(table& t, const launch& what, std::uint64_t worker) noexcept {
   t.add("stack_bytes", l.stack_bytes);
   t.add("ref_offset_bits", transport::ref_offset_bits);
   t.add("ref_is_no_address", transport::ref_is_no_address);
+  t.add("in_place", what.job.stacks != nullptr ? 1 : 0);
+  if (what.job.stacks != nullptr)
+    what.job.stacks->describe([&](const char* name, std::uint64_t value) { t.add(name, value); });
 }
 
 void add_deque(table& t) noexcept {
@@ -83,6 +87,7 @@ void add_deque(table& t) noexcept {
   t.field<public_words>("words.live", &public_words::live);
   t.field<public_words>("words.pid", &public_words::pid);
   t.field<public_words>("words.mailbox", &public_words::mailbox);
+  t.field<public_words>("words.ready_head", &public_words::ready_head);
 }
 
 void add_objects(table& t) noexcept {
@@ -95,6 +100,7 @@ void add_objects(table& t) noexcept {
   t.add("kind.record", static_cast<std::uint64_t>(sched::object_kind::record));
   t.add("kind.image", static_cast<std::uint64_t>(sched::object_kind::image));
   t.field<record>("record.state", &record::state);
+  t.field<record>("record.spawned_at", &record::spawned_at);
   t.add("state.none", sched::state_none);
   t.add("state.done", sched::state_done);
   t.add("state.detached", sched::state_detached);
@@ -106,6 +112,10 @@ void add_objects(table& t) noexcept {
   t.field<image>("image.top", &image::top);
   t.field<image>("image.own_record", &image::own_record);
   t.field<image>("image.waiting_for", &image::waiting_for);
+  t.field<image>("image.next", &sched::queue_link::next);
+  t.field<image>("image.parked_at", &image::parked_at);
+  t.add("fresh.image", sched::fresh_thread::image_at);
+  t.field<sched::fresh_thread>("fresh.entry", &sched::fresh_thread::entry);
   t.field<image>("image.fork", &image::fork);
   t.field<image>("image.where", &image::where);
   t.field<detail::place>("place.file", &detail::place::file);

@@ -17,6 +17,7 @@
 #include "base/fixed_layout.hpp"
 #include "base/launcher.hpp"
 #include "base/options.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "base/valgrind.hpp"
 #include "base/world.hpp"
 #include "runtime/exception.hpp"
@@ -24,8 +25,6 @@
 #include "runtime/run_common.hpp"
 #include "runtime/shared_objects.hpp"
 #include "runtime/substrate.hpp"
-
-extern "C" [[gnu::weak]] void __tsan_init();
 
 namespace godwit {
 
@@ -108,11 +107,13 @@ detail::run_result failed(int status, std::string message) {
 
 /// Options that cannot be had in this program are errors; those that can only be one way are set.
 void fit_to_program(options& opts, const detail::root_task& root) {
-  if (__tsan_init != nullptr)
+  const bool in_one_process =
+      opts.substrate == choice::substrate::automatic || opts.substrate == choice::substrate::threads;
+  if (base::on_thread_sanitizer() && (!in_one_process || base::detect_launcher().one_of_several()))
     throw std::invalid_argument(
-        "godwit: this program is built with -fsanitize=thread, which can follow neither threads that change "
-        "their stack nor workers that are processes: build it without (-fsanitize=address,undefined and "
-        "valgrind work, docs/debugging.md)");
+        "godwit: this program is built with -fsanitize=thread, which can follow workers that are threads of "
+        "one process only: run it without mpirun and with --godwit-substrate=threads "
+        "(GODWIT_SUBSTRATE=threads), the default, or build it without (docs/debugging.md)");
   base::fit_to_valgrind(opts);
   if (!root.needs_threads()) return;
   if (opts.substrate == choice::substrate::automatic) opts.substrate = choice::substrate::threads;

@@ -149,7 +149,8 @@ void simulation::plan(run_state& r) {
   job.hosts = hosts_of_run_->all().data();
   job.host_count = hosts;
   job.no_rank_calls = "simulated hosts have no ranks: on_rank needs processes that an MPI launcher started";
-  r.what.cpus = hosts_of_run_->all().front().count;  // each has one of its own
+  r.what.cpus = hosts_of_run_->all().front().count;  // each worker has one of its own
+  r.cpus = workers;
   if (hosts_of_run_->several()) go_by(how, r.what);
   r.hosts.clear();
   for (const auto& [first, count] : hosts_of_run_->all())

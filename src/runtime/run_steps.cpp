@@ -75,9 +75,9 @@ void prepare(substrate& s, run_state& r) {
     std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
 }
 
-run_facts facts_of(const run_state& r, std::uint64_t start_ns) {
+run_facts facts_of(const run_state& r) {
   run_facts facts;
-  facts.wall_seconds = static_cast<double>(base::now_ns() - start_ns) / 1e9;
+  facts.wall_seconds = static_cast<double>(base::now_ns() - r.start_ns) / 1e9;
   facts.cpus = r.cpus != 0 ? r.cpus : base::usable_cpu_count();
   facts.opts = r.what.opts;
   name_program(facts);
@@ -90,13 +90,13 @@ run_facts facts_of(const run_state& r, std::uint64_t start_ns) {
   return facts;
 }
 
-void write_outputs(substrate& s, run_state& r, std::uint64_t start_ns) {
-  const run_facts facts = facts_of(r, start_ns);
+}  // namespace
+
+void write_outputs(substrate& s, run_state& r) {
+  const run_facts facts = facts_of(r);
   if (!r.what.opts.trace.empty()) s.add_events(r);
   if (r.outputs) r.outputs->write(facts);
 }
-
-}  // namespace
 
 detail::run_result run_on(substrate& s, const options& opts, detail::root_task& root, std::string problem) {
   run_state r;
@@ -116,7 +116,7 @@ detail::run_result run_on(substrate& s, const options& opts, detail::root_task& 
   prepare(s, r);
   s.memory(r);
   if (!s.notice.empty()) std::fputs(s.notice.c_str(), stderr);
-  const std::uint64_t start_ns = base::now_ns();
+  r.start_ns = base::now_ns();
   s.start(r);
   s.supervise(r);
   if (r.speaks) last_tick();
@@ -128,7 +128,7 @@ detail::run_result run_on(substrate& s, const options& opts, detail::root_task& 
         !r.failed() && r.what.memory.reaches(transport::worker_no{host.first}))
       sched::worker::check_host(r.what.memory, host, r.what.job.host_count == 1);
 #endif
-  write_outputs(s, r, start_ns);
+  write_outputs(s, r);
   return std::move(r.result);
 }
 

@@ -22,10 +22,12 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "base/valgrind.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
 #include "io/events.hpp"
+#include "runtime/debugger.hpp"
 #include "runtime/faults.hpp"
 #include "runtime/monitor.hpp"
 #include "runtime/run_common.hpp"
@@ -51,15 +53,22 @@ struct worker_thread {
 
 /// The workers of a run and what they share.
 struct team final : substrate {
-  explicit team(std::uint64_t threads) : room(threads) {}
+  team() = default;
+  explicit team(std::uint64_t threads) : room(threads), ends_in_midst(true) {}
   void plan(run_state& r) override;
   void memory(run_state& r) override;
   void start(run_state& r) override;
   void supervise(run_state& r) override;
   void collect(run_state& r) override;
+  void add_events(run_state& r) override;
   void end(run_state& r) noexcept override;
 
-  const std::uint64_t room;  ///< for the stacks of so many threads, if it can be had
+  std::vector<worker_stats> stats_now(const run_state& r) const;
+  sched::worker* worker_of(std::uint32_t number) const noexcept;
+
+  const std::uint64_t room = 0;  ///< for the stacks of so many threads, if it can be had
+  const bool ends_in_midst = false;
+  run_state* run = nullptr;
   launch* what = nullptr;
   stack::pool stacks;
   transport::shm::near_range all;  ///< workers, spare ones included
@@ -107,9 +116,10 @@ void* worker_main(void* arg) {
                  {.exit_worker = exit_worker, .unseen_error = unseen_error, .events = events_});
     const stack::range own = stack::whole_system_stack();
     std::byte* low = stack::map_private(first_stack_bytes);
-    context::sanitizer_on_stack(low, first_stack_bytes);
+    context::sanitizer_on_stack(low, first_stack_bytes, context::stack_of::os_thread);
     godwit_ctx_suspend(low + first_stack_bytes, enter, &t);
-    context::sanitizer_on_stack(reinterpret_cast<void*>(own.low), own.high - own.low);
+    context::sanitizer_on_stack(reinterpret_cast<void*>(own.low), own.high - own.low,
+                                context::stack_of::os_thread);
     stack::unmap_private(low, first_stack_bytes);
     sched::end_worker();
     context::use_hot_words(nullptr);
@@ -140,8 +150,8 @@ void map_segments(team& t) {
   const std::uint64_t root_bytes = (root_wanted + stack_bytes - 1) / stack_bytes * stack_bytes;
   const bool stacks_are_used = !detail::facts_of(opts).steals_children;
   // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used
-  // or not, and valgrind a second for 300 MiB.
-  const unsigned of_stack_bytes = base::runs_under_valgrind() ? 5 : 8;
+  // or not, valgrind a second for 300 MiB, and ThreadSanitizer has room for few programs' addresses.
+  const unsigned of_stack_bytes = base::runs_under_valgrind() || base::on_thread_sanitizer() ? 5 : 8;
   const std::uint64_t wanted =
       std::max(std::min(std::uint64_t{256} << 30, opts.stack_bytes << of_stack_bytes),
                std::bit_ceil(t.room / t.all.count * stack_bytes));
@@ -244,8 +254,12 @@ void team::memory(run_state& r) {
   complete_memory(r);
 }
 
-void team::start(run_state&) {
+void team::start(run_state& r) {
+  run = &r;
+  // Their names are good. The program may close all descriptors: they are opened again when it exits.
+  if (ends_in_midst) r.outputs.reset();
   team_ = this;
+  describe_to_debuggers(*what, debug_no_worker);
   shared_objects::before_run_here();
   install_handlers_of_process();
   base::set_fatal_hook(end_process_saying);
@@ -289,6 +303,7 @@ void team::supervise(run_state& r) {
                     base::reach::this_process);
   }
   for (std::uint32_t i = 0; i < started; ++i) pthread_join(workers[i].handle, nullptr);
+  context::sanitizer_forget_stacks();
 #ifndef NDEBUG
   if (what->job.stacks != nullptr && host_words(what->memory).failed.load(std::memory_order_seq_cst) == 0)
     stacks.check_invariants();
@@ -305,11 +320,15 @@ void team::end(run_state&) noexcept {
   restore_meanings();
 }
 
+/// Null: it has not started.
+sched::worker* team::worker_of(std::uint32_t number) const noexcept {
+  const auto* hot = what->memory.seen_by(transport::worker_no{number}).hot<detail::hot_words>();
+  return static_cast<sched::worker*>(hot->owner);
+}
+
 /// One row per worker. What spares did that have none is added to worker 0's.
-void team::collect(run_state& r) {
-  std::vector<worker_stats> stats = own_stats(r);
-  const std::uint32_t rows = r.hosts[0].workers;
-  for (std::uint32_t i = rows; i < all.count; ++i) {
+void keep_rows(std::vector<worker_stats> stats, std::uint32_t rows) {
+  for (std::size_t i = rows; i < stats.size(); ++i) {
     worker_stats& s = stats[i];
     // a place that is not always filled
     s.life_ns = s.idle_no_work_ns = s.idle_join_ns = s.idle_wait_ns = s.idle_transport_ns = 0;
@@ -317,16 +336,64 @@ void team::collect(run_state& r) {
   }
   stats.resize(rows);
   keep_stats(std::move(stats));
+}
+
+void team::collect(run_state& r) {
+  keep_rows(own_stats(r), r.hosts[0].workers);
   collect_in_process(r);
 }
 
+/// Of workers that go on.
+std::vector<worker_stats> team::stats_now(const run_state& r) const {
+  const std::uint64_t now = base::fast_ns();
+  std::vector<worker_stats> stats;
+  for (std::uint32_t i = 0; i < all.count; ++i) {
+    const sched::worker* w = worker_of(i);
+    stats.push_back(w != nullptr ? w->accounts().as_of(now) : worker_stats{});
+    r.what.rings->count(transport::worker_no{i}, stats.back());
+  }
+  return stats;
+}
+
+/// In the midst of a run each worker's last event is that it had no thread up to now, or its thread's end.
+void team::add_events(run_state& r) {
+  const transport::shm::near_range rows{0, r.hosts[0].workers};
+  r.outputs->add(*r.what.rings, rows);
+  if (!ends_in_midst || r.outputs->trace() == nullptr) return;
+  const std::uint64_t now = base::fast_ns();
+  for (std::uint32_t i = 0; i < rows.count; ++i) {
+    sched::worker* w = worker_of(i);
+    if (w == nullptr || r.what.rings->of(transport::worker_no{i}) == nullptr) continue;
+    trace::event last = w->accounts().idle_until(now);
+    if (last.duration_ns == 0) {
+      last.what = static_cast<std::uint16_t>(trace::kind::end);
+      last.detail = 0;
+      last.a = w->at_the_bottom();
+    }
+    r.outputs->trace()->append(i, &last, 1);
+  }
+}
+
 }  // namespace
+
+void write_outputs_of_midst() {
+  if (team_ == nullptr || !team_->ends_in_midst) return;
+  team& t = *team_;
+  run_state& r = *t.run;
+  // Spares that did something have rows of their own.
+  const std::uint32_t rows = r.what.opts.trace.empty() ? t.regular : std::max(t.started, t.regular);
+  r.hosts[0].workers = rows;
+  r.what.rings->close();
+  keep_rows(t.stats_now(r), rows);
+  r.outputs.emplace(r.what.opts).begin(rows);
+  write_outputs(t, r);
+}
 
 std::uint64_t most_threads() noexcept { return team_->stacks.usable(team_->all.count); }
 
 std::unique_ptr<substrate> make_threads(const options&) {
   tell_of_deaths();
-  return std::make_unique<team>(0);
+  return std::make_unique<team>();
 }
 
 std::unique_ptr<substrate> make_threads(const options&, std::uint64_t room) {

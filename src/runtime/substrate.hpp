@@ -31,6 +31,7 @@ struct run_state {
   launch what;                         ///< what the workers inherit
   std::string problem;                 ///< why the options of this process are bad; empty: they are good
   bool speaks = true;                  ///< this process prints, ticks and writes files for the run
+  std::uint64_t start_ns = 0;          ///< of its workers
   transport::shm::near_range own;      ///< the workers that this process starts
   std::vector<host_facts> hosts;       ///< as the files name them
   unsigned cpus = 0;                   ///< that all processes of the run may use, after it; 0: as this one
@@ -77,11 +78,17 @@ class substrate {
 /// One run on @p s. @p problem: why the options of this process are bad, else empty.
 detail::run_result run_on(substrate& s, const options& opts, detail::root_task& root,
                           std::string problem = {});
+/// The last step: counters and events, into the files and for people.
+void write_outputs(substrate& s, run_state& r);
 
 std::unique_ptr<substrate> make_processes(const options& opts);
 std::unique_ptr<substrate> make_threads(const options& opts);
-/// @p room: for the stacks of so many threads at a time, where addresses are not limited.
+/// For a run that ends with its program, in its midst. @p room: for the stacks of so many threads at a time,
+/// where addresses are not limited.
 std::unique_ptr<substrate> make_threads(const options& opts, std::uint64_t room);
+/// In such a run, when the program exits: write what other runs write at their end, as it is now. Workers go
+/// on, but no more events are noted. Once, from an OS thread that is no worker. Nothing, if there is no run.
+void write_outputs_of_midst();
 /// In a run on threads: so many besides the root may exist at a time, and each gets a stack when it begins.
 /// Local.
 std::uint64_t most_threads() noexcept;

@@ -67,6 +67,7 @@ trace_rings::trace_rings(const options& opts, near_range own, std::uint32_t work
   for (std::uint32_t i = 0; i < count; ++i) {
     auto* m = new (pages_.data() + bytes_each_ * i) ring_memory;
     m->written.store(0, std::memory_order_relaxed);
+    m->closed.store(false, std::memory_order_relaxed);
     m->capacity = capacity;
   }
 }
@@ -76,6 +77,12 @@ ring_memory* trace_rings::of(worker_no w) const noexcept {
   if (bytes_each_ == 0 || !own_.holds(w) || !sample_.holds(n)) return nullptr;
   return reinterpret_cast<ring_memory*>(pages_.data() +
                                         bytes_each_ * (sample_.before(n) - sample_.before(own_.first)));
+}
+
+void trace_rings::close() const noexcept {
+  for (std::uint32_t i = 0; i < own_.count; ++i)
+    if (ring_memory* m = of(worker_no{own_.first + i}); m != nullptr)
+      m->closed.store(true, std::memory_order_seq_cst);
 }
 
 void trace_rings::count(worker_no w, worker_stats& stats) const noexcept {

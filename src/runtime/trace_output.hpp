@@ -46,6 +46,8 @@ class trace_rings {
   const trace_sample& sample() const noexcept { return sample_; }
   /// Null: it is not traced, or not ours.
   trace::ring_memory* of(transport::worker_no w) const noexcept;
+  /// Nothing more is written into them: their workers go on.
+  void close() const noexcept;
   /// Into the counters of @p w: events written and dropped.
   void count(transport::worker_no w, worker_stats& stats) const noexcept;
 

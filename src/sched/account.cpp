@@ -56,13 +56,40 @@ void account::begin_idle(idle_cause cause) noexcept {
   idle_cause_ = cause;
 }
 
+/// What time without a thread counts as.
+std::uint64_t& account::idle_of(worker_stats& stats) const noexcept {
+  return idle_cause_ == idle_cause::join   ? stats.idle_join_ns
+         : idle_cause_ == idle_cause::wait ? stats.idle_wait_ns
+                                           : stats.idle_no_work_ns;
+}
+
+worker_stats account::as_of(std::uint64_t now) const noexcept {
+  if (stats_ == nullptr) return {};
+  worker_stats stats = *stats_;
+  if (stats.life_ns != 0) return stats;  // it has ended
+  stats.life_ns = now - started_ns_;
+  idle_of(stats) += idle_until(now).duration_ns;
+  return stats;
+}
+
+trace::event account::idle_until(std::uint64_t now) const noexcept {
+  const std::uint64_t from = __atomic_load_n(&idle_from_ns_, __ATOMIC_RELAXED);
+  const std::uint64_t all = from != 0 && from < now ? std::min(now - from, longest) : 0;
+  return {now,
+          0,
+          0,
+          static_cast<std::uint32_t>(all),
+          0,
+          0,
+          static_cast<std::uint16_t>(kind::idle),
+          static_cast<std::uint16_t>(idle_cause_)};
+}
+
 void account::end_idle(std::uint64_t now) noexcept {
   if (idle_from_ns_ == 0) return;
   const std::uint64_t all = now - idle_from_ns_;
   const std::uint64_t transport = std::min(idle_transport_ns_, all);
-  (idle_cause_ == idle_cause::join   ? stats_->idle_join_ns
-   : idle_cause_ == idle_cause::wait ? stats_->idle_wait_ns
-                                     : stats_->idle_no_work_ns) += all - transport;
+  idle_of(*stats_) += all - transport;
   stats_->idle_transport_ns += transport;
   if (traced()) {
     // Where most of the time waited for another host, say so: the pieces are far_call events.

@@ -47,8 +47,16 @@ class account {
   /// The worker ends.
   void finish() noexcept;
 
+  // Seen by another OS thread of the process while the worker goes on.
+  /// The counters as they would be if it ended at @p now.
+  worker_stats as_of(std::uint64_t now) const noexcept;
+  /// It has no thread: what would be written if one came at @p now. Without duration_ns: it has one.
+  trace::event idle_until(std::uint64_t now) const noexcept;
+
  private:
   worker_stats* stats_ = nullptr;
+  std::uint64_t& idle_of(worker_stats& stats) const noexcept;
+
   trace::ring events_;
   std::uint64_t started_ns_ = 0;
   std::uint64_t idle_from_ns_ = 0;       ///< without a thread since; 0: has one

@@ -160,7 +160,9 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
     why.room = &room;
     const std::uintptr_t end = here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
     if (account_.traced() && why.waits()) account_.waits_at(*why.where, end);
-    return suspend_in_place(end, suspended_entry, &why) == 0;
+    const bool woken = suspend_in_place(end, suspended_entry, &why) == 0;
+    base::happens_after(&room);
+    return woken;
   } else {
     if (account_.traced() && why.waits())
       account_.waits_at(*why.where, iso ? here_.region_high : detail::hot().bottom[-1].sp);

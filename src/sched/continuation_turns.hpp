@@ -134,13 +134,15 @@ ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void*
     if constexpr (hands_over)
       begin_record(t);
     else
-      clear_record(t);  // these look at more of it
+      clear_record(t);       // these look at more of it
+    base::happens_after(t);  // of whoever was there before
     t->entry = entry;
     t->closure_bytes = bytes;
     if (bytes == sizeof(void*))  // as a rule: and a call of memcpy would be felt
       std::memcpy(t->closure(), closure, sizeof(void*));
     else
       std::memcpy(t->closure(), closure, bytes);
+    base::happens_before(t);
     t->link.sp = 0;
     const ref r = here_.ref_of(t);
     push_near(reinterpret_cast<image*>(reinterpret_cast<std::byte*>(t) + fresh_thread::image_at),
@@ -171,6 +173,7 @@ void continuation_worker<P>::begin_thread(ref r) noexcept {
   if (account_.traced()) account_.note(kind::start, now, r);
   detail::hot_words& hot = detail::hot();
   GODWIT_ASSERT(t.kind == object_kind::record && t.entry != nullptr, "a thread that begins has a record");
+  base::happens_after(&t);
   const std::uintptr_t sp = take_stack();
   const std::uintptr_t end = here_.shape.stacks->end_of(sp);
   enter_thread(end, end, r);

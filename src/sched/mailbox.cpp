@@ -48,6 +48,7 @@ bool mailbox::send(worker_no to, ref done, void (*call)(const void*), std::span<
   m->call = call;
   m->bytes = bytes;
   m->elsewhere = 0;
+  base::happens_after(m);  // of whoever was there before
   join_pieces(reinterpret_cast<std::byte*>(m + 1), head, rest);
   if (!base::planted("mail.is_not_counted"))
     here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2: counts like a running worker
@@ -77,6 +78,7 @@ void mailbox::post(const transport::shm::segment& memory, public_words* words, n
 
 /// @p m lies in the own heap.
 void mailbox::push(worker_no to, message* m) noexcept {
+  base::happens_before(m);
   link(here_.words_of(to)->mailbox, m, here_.ref_of(m));
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/check.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "base/unexposed.hpp"
 #include "sched/far_calls.hpp"
 #include "sched/records.hpp"
@@ -52,7 +53,9 @@ class mailbox {
     for (ref m = here_.words->mailbox.exchange(0, std::memory_order_acquire); m != 0;) {
       const letter now = open(m);
       here_.acquire_writes();
+      base::happens_after(here_.at<message>(m));
       now.call(now.closure);
+      base::happens_before(here_.at<message>(m));
       const base::unexposed inside;
       if (now.elsewhere != 0) records_.free(now.elsewhere);
       records_.free(m);

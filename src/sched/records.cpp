@@ -10,6 +10,7 @@
 
 #include <cstring>
 
+#include "base/thread_sanitizer.hpp"
 #include "base/unexposed.hpp"
 #include "sched/far_calls.hpp"
 #include "sched/frames.hpp"
@@ -61,6 +62,7 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
     words.boxed = boxed;
     if (bytes > sizeof words.small) {
       object* o = heap_.allocate(object_kind::bytes, sizeof(object) + bytes);
+      base::happens_after(o);  // of whoever was there before
       std::memcpy(static_cast<void*>(o + 1), data, bytes);
       words.object = here_.ref_of(o);
     } else if (bytes != 0) {
@@ -70,6 +72,7 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
     return sizeof words - sizeof words.small;
   };
   if (here_.is_near(to)) {
+    base::happens_after(here_.at<record>(to));
     write(here_.at<record>(to)->result);
     return;
   }
@@ -88,6 +91,7 @@ ref join_records::make_completed(outcome kind, const void* data, std::size_t byt
   const unexposed inside;
   const ref r = make();
   publish(r, kind, data, bytes, boxed);
+  base::happens_before(here_.at<record>(r));
   here_.at<record>(r)->state.store(state_done, std::memory_order_release);
   return r;
 }
@@ -155,7 +159,12 @@ detail::payload join_records::payload_of(ref r) const noexcept {
 }
 
 bool join_records::is_complete(ref r) const noexcept {
-  if (here_.one_host()) return here_.at<record>(r)->state.load(std::memory_order_acquire) == state_done;
+  if (here_.one_host()) {
+    const record* rec = here_.at<record>(r);
+    if (rec->state.load(std::memory_order_acquire) != state_done) return false;
+    base::happens_after(rec);
+    return true;
+  }
   // JN1
   return here_.net.remote_load(ref_worker(r), &here_.home<record>(r)->state, std::memory_order_acquire) ==
          state_done;
@@ -197,10 +206,12 @@ void join_records::release(ref r) noexcept {
   record* rec = here_.at<record>(r);
   GODWIT_ASSERT(rec->kind == object_kind::record && rec->references.load(std::memory_order_relaxed) != 0,
                 "who releases holds a reference");
+  base::happens_before(rec);
   // The only consumer needs no atomic; the others order their reads before the last one's free.
   if (rec->references.load(std::memory_order_acquire) != 1 &&
       rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
+  base::happens_after(rec);
   if (!abandon(r)) free_completed(r);
 }
 
@@ -212,6 +223,7 @@ bool join_records::take_finished(ref r) noexcept {
       rec->result.bytes != 0)
     return false;
   here_.acquire_writes();
+  base::happens_after(rec);
   const unexposed inside;
   free(r);
   return true;
@@ -260,7 +272,10 @@ void join_records::free_completed(ref r) noexcept {
     if (last.boxed != 0) return free_at_home(r);
     result = last.object;
   }
-  if (result != 0) free(result);
+  if (result != 0) {
+    if (here_.is_near(result)) base::happens_before(here_.at<object>(result));
+    free(result);
+  }
   free(r);
 }
 

@@ -5,6 +5,7 @@
 // A record of another host is read and released by one call each (far_calls.hpp), completed word by word.
 #pragma once
 
+#include "base/thread_sanitizer.hpp"
 #include "base/unexposed.hpp"
 #include "sched/site.hpp"
 
@@ -78,6 +79,7 @@ class join_records {
 
   /// With one worker nobody else can come in between.
   [[gnu::always_inline]] std::uint64_t exchange_state(ref r, std::uint64_t state) noexcept {
+    if (here_.is_near(r)) base::happens_before(here_.at<record>(r));
     // Not later: where this record lies there may soon be another one.
     knows_result_ = std::exchange(published_of_, 0) == r;
     if (here_.workers != 1 && !(base::planted("join.done_is_stored") && here_.is_near(r)))

@@ -27,12 +27,12 @@ class scheduler_stack {
   std::uintptr_t low() const noexcept { return reinterpret_cast<std::uintptr_t>(low_); }
   stack::range bytes() const noexcept { return {low(), low() + stack::scheduler_stack_bytes}; }
 
-  /// Address sanitizer: the caller goes there next, and the frames in [left_low, left_high) are gone.
+  /// Sanitizers: the caller goes there next, and the frames in [left_low, left_high) are gone.
   void announce(std::uintptr_t left_low = 0, std::uintptr_t left_high = 0) const noexcept {
     if (context::sanitized()) [[unlikely]] {
       if (left_low != 0) context::sanitizer_forget(left_low / 64 * 64, left_high);
       context::sanitizer_forget(low(), reinterpret_cast<std::uintptr_t>(end()));
-      context::sanitizer_on_stack(low_, stack::scheduler_stack_bytes);
+      context::sanitizer_on_stack(low_, stack::scheduler_stack_bytes, context::stack_of::os_thread);
     }
   }
 

@@ -164,7 +164,9 @@ detail::payload worker::wait(ref r, detail::place where, const char* what) noexc
     joined(r);
   }
   // From here on possibly another worker, and, where workers are threads, `this` is not it.
-  return this_worker().records_.payload_of(r);
+  worker& now = this_worker();
+  if (now.here_.is_near(r)) base::happens_after(now.here_.at<record>(r));  // JN1
+  return now.records_.payload_of(r);
 }
 
 void worker::finish(ref r) noexcept {
@@ -257,6 +259,7 @@ ref worker::send_thread(worker_no to, parcel& what, const std::byte* closure,
 
 void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
   const unexposed inside;
+  base::happens_before(w);
   GODWIT_ASSERT(!idle_.is_idle(), "PK3: only a worker that counts as running wakes threads");
   GODWIT_ASSERT(
       here_.shape.stacks != nullptr && here_.shape.stacks->owns(reinterpret_cast<std::uintptr_t>(w)),

@@ -128,6 +128,9 @@ class worker {
                   std::uint64_t bytes = 0, std::uint32_t other = 0, std::uint16_t detail = 0) noexcept;
 
   const site& here() const noexcept { return here_; }
+  const sched::account& accounts() const noexcept { return account_; }
+  /// What the thread at the bottom of the stack completes. For others a look.
+  ref at_the_bottom() noexcept { return deque_.sentinel().record; }
   const sched::scheduler_stack& scheduler_stack() const noexcept { return scheduler_stack_; }
   /// Substrate sim: the bytes of the region that must be kept while others have their turns. @p sp: of the
   /// caller, which is this worker's thread or its scheduler.
@@ -197,7 +200,7 @@ class worker {
   }
   void serve_mailbox() noexcept;
 
-  /// Address sanitizer: the stack that @p sp lies in is the current one from now on.
+  /// Sanitizers: the stack that @p sp lies in is the current one from now on.
   void announce_stack(std::uintptr_t sp) noexcept {
     if (context::sanitized()) [[unlikely]]
       announce_stack_now(sp);

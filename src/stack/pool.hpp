@@ -83,6 +83,17 @@ class pool {
   /// Stacks cut so far; the end of the @p i -th.
   std::uint64_t made() const noexcept { return made_.load(std::memory_order_acquire); }
   std::uintptr_t end_of_number(std::uint64_t i) const noexcept { return low_of_number(i) + size_; }
+  /// add(name, value) for what leads to all stacks that were cut, for debuggers (runtime/debugger.hpp).
+  template <class F>
+  void describe(F&& add) const {
+    add("stacks.first", first_);
+    add("stacks.distance", distance_);
+    add("stacks.per_range", per_range_);
+    add("stacks.size", size_);
+    add("stacks.root_bytes", root_bytes_);
+    add("stacks.block", block_bytes);
+    add("stacks.made", reinterpret_cast<std::uintptr_t>(&made_));
+  }
   /// Walks the lists of free stacks; ends the run if they are broken.
   void check_invariants() noexcept;
   std::uintptr_t root_end() const noexcept { return root_low_ + root_bytes_; }

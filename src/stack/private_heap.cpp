@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/thread_sanitizer.hpp"
 #include "base/valgrind.hpp"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -24,7 +25,6 @@
 
 extern "C" {
 [[gnu::weak]] void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
-[[gnu::weak]] void __tsan_acquire(void* address);
 }
 
 namespace godwit::stack {
@@ -105,7 +105,7 @@ void use_up_old_heap(std::uintptr_t end, const range& mine) noexcept {
 }  // namespace
 
 range own_private_heap(std::uint32_t number, std::uint32_t count) noexcept {
-  if (__asan_unpoison_memory_region != nullptr || __tsan_acquire != nullptr)
+  if (__asan_unpoison_memory_region != nullptr || base::on_thread_sanitizer())
     return {};                                 // they place heaps themselves
   if (base::runs_under_valgrind()) return {};  // memcheck keeps a record for each page that would be filled
   std::uintptr_t size = heaps_bytes / count / (2 << 20) * (2 << 20);

@@ -2,6 +2,7 @@
 #include <godwit/barrier.hpp>
 
 #include "base/check.hpp"
+#include "base/thread_sanitizer.hpp"
 
 namespace godwit::detail {
 
@@ -12,6 +13,8 @@ basic_barrier::phase basic_barrier::arrive(std::ptrdiff_t n, bool drop, bool& la
   left_ -= n;
   if (drop) --expected_;
   last = left_ == 0 && n != 0;
+  base::happens_before(&list_.word);
+  if (last) base::happens_after(&list_.word);  // the completion sees what all did
   list_.unlock();
   if (!fits)
     base::fatal(
@@ -22,6 +25,7 @@ basic_barrier::phase basic_barrier::arrive(std::ptrdiff_t n, bool drop, bool& la
 /// All have arrived and none can before this: the lock was open while the completion ran.
 void basic_barrier::end_phase() noexcept {
   wake_chain woken;
+  base::happens_before(&list_.word);
   list_.lock();
   GODWIT_ASSERT(left_ == 0, "a phase ends when all have arrived");
   GODWIT_ASSERT(expected_ >= 0, "no more leave than there are");
@@ -33,13 +37,13 @@ void basic_barrier::end_phase() noexcept {
 }
 
 void basic_barrier::wait(phase p, const place& where) noexcept {
-  list_.lock();
-  if (phase_ != p) {
-    list_.unlock();
-    return;
-  }
   wait_node n;
-  list_.wait(n, "barrier", where);
+  list_.lock();
+  if (phase_ != p)
+    list_.unlock();
+  else
+    list_.wait(n, "barrier", where);
+  base::happens_after(&list_.word);
 }
 
 }  // namespace godwit::detail

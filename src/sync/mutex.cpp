@@ -5,6 +5,7 @@
 #include <godwit/mutex.hpp>
 
 #include "base/check.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "base/world.hpp"
 
 namespace godwit {
@@ -50,31 +51,35 @@ bool take_or_mark(wait_list& l) noexcept {
 }  // namespace
 
 void mutex_lock_slow(wait_list& l, const char* what, const place& where) noexcept {
-  if (spin(l)) return;
+  bool taken = spin(l);
   wait_node n;
-  for (std::uint32_t tries = 0;; ++tries) {
+  for (std::uint32_t tries = 0; !taken; ++tries) {
     l.lock();
-    if (take_or_mark(l)) return;
+    if (take_or_mark(l)) break;
     n.mark = tries;
-    l.wait(n, what, where, tries != 0);  // who came back in vain keeps its place
-    if (n.mark == handed) return;
+    l.wait(n, what, where, tries != 0);  // who came back without it keeps its place
+    taken = n.mark == handed;
   }
+  base::happens_after(&l.word);
 }
 
 bool mutex_lock_until(wait_list& l, std::uint64_t deadline_ns, const char* what,
                       const place& where) noexcept {
-  if (spin(l)) return true;
-  for (std::uint32_t tries = 0;; ++tries) {
+  bool taken = spin(l);
+  for (std::uint32_t tries = 0; !taken; ++tries) {
     timed_node n(l, deadline_ns);
     l.lock();
-    if (take_or_mark(l)) return true;
+    if (take_or_mark(l)) break;
     n.mark = tries;
     if (!l.wait(n, what, where, tries != 0)) return false;
-    if (n.mark == handed) return true;
+    taken = n.mark == handed;
   }
+  base::happens_after(&l.word);
+  return true;
 }
 
 void mutex_unlock_slow(wait_list& l) noexcept {
+  base::happens_before(&l.word);
   wake_chain woken;
   l.lock();
   wait_node* first = l.first();
@@ -98,13 +103,13 @@ bool once_flag::begin(const detail::place& where) noexcept {
   for (;;) {
     list_.lock();
     const std::uint32_t s = list_.word.load(std::memory_order_relaxed);
-    if ((s & done) != 0) {
-      list_.unlock();
-      return false;
-    }
     if ((s & running) == 0) {
-      list_.word.store(running, std::memory_order_release);
-      return true;
+      if ((s & done) != 0)
+        list_.unlock();
+      else
+        list_.word.store(running, std::memory_order_release);
+      base::happens_after(&list_.word);
+      return (s & done) == 0;
     }
     detail::wait_node n;
     list_.wait(n, "call_once", where);
@@ -112,6 +117,7 @@ bool once_flag::begin(const detail::place& where) noexcept {
 }
 
 void once_flag::end(bool success) noexcept {
+  base::happens_before(&list_.word);
   detail::wake_chain woken;
   list_.lock();
   GODWIT_ASSERT((list_.word.load(std::memory_order_relaxed) & running) != 0, "who ends a call has begun it");

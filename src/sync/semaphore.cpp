@@ -5,6 +5,7 @@
 #include <godwit/semaphore.hpp>
 
 #include "base/check.hpp"
+#include "base/thread_sanitizer.hpp"
 
 namespace godwit {
 namespace detail {
@@ -23,20 +24,22 @@ bool semaphore_word::take_or_mark() noexcept {
 }
 
 void semaphore_word::acquire_slow(const place& where) noexcept {
-  list_.lock();
-  if (take_or_mark()) return;
   wait_node n;
-  list_.wait(n, "semaphore", where);
+  list_.lock();
+  if (!take_or_mark()) list_.wait(n, "semaphore", where);
+  base::happens_after(&list_.word);
 }
 
 bool semaphore_word::acquire_until(std::uint64_t deadline_ns, const place& where) noexcept {
   timed_node n(list_, deadline_ns);
   list_.lock();
-  if (take_or_mark()) return true;
-  return list_.wait(n, "semaphore", where);
+  const bool taken = take_or_mark() || list_.wait(n, "semaphore", where);
+  base::happens_after(&list_.word);
+  return taken;
 }
 
 void semaphore_word::release_slow(std::ptrdiff_t n) noexcept {
+  base::happens_before(&list_.word);
   wake_chain woken;
   list_.lock();
   for (; n > 0 && list_.pop(woken); --n) {
@@ -50,6 +53,7 @@ void semaphore_word::release_slow(std::ptrdiff_t n) noexcept {
 }  // namespace detail
 
 void latch::count_down_slow(std::uint32_t down) noexcept {
+  base::happens_before(&list_.word);
   detail::wake_chain woken;
   list_.lock();
   const std::uint32_t left =
@@ -62,13 +66,14 @@ void latch::count_down_slow(std::uint32_t down) noexcept {
 void latch::wait_slow(const detail::place& where) const noexcept {
   list_.lock();
   const std::uint32_t s = list_.word.load(std::memory_order_relaxed);
+  detail::wait_node n;
   if (s < one) {
     list_.unlock();
-    return;
+  } else {
+    list_.word.store(s | waiters, std::memory_order_relaxed);
+    list_.wait(n, "latch", where);
   }
-  list_.word.store(s | waiters, std::memory_order_relaxed);
-  detail::wait_node n;
-  list_.wait(n, "latch", where);
+  base::happens_after(&list_.word);
 }
 
 }  // namespace godwit

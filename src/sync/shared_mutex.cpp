@@ -6,6 +6,7 @@
 #include <godwit/shared_mutex.hpp>
 
 #include "base/check.hpp"
+#include "base/thread_sanitizer.hpp"
 
 namespace godwit::detail {
 
@@ -36,26 +37,28 @@ bool basic_shared_mutex::enter(std::uint32_t who) noexcept {
 }
 
 void basic_shared_mutex::wait(std::uint32_t who, const place& where) noexcept {
-  list_.lock();
-  if (enter(who)) return;
   wait_node n;
   n.mark = who;
-  list_.wait(n, who == writer ? "shared mutex" : "shared mutex (to read)", where);
+  list_.lock();
+  if (!enter(who)) list_.wait(n, who == writer ? "shared mutex" : "shared mutex (to read)", where);
+  base::happens_after(&list_.word);
 }
 
 bool basic_shared_mutex::wait_until(std::uint32_t who, std::uint64_t deadline_ns,
                                     const place& where) noexcept {
   timed_node n(list_, deadline_ns);
-  list_.lock();
-  if (enter(who)) return true;
   n.mark = who;
-  if (list_.wait(n, who == writer ? "shared mutex" : "shared mutex (to read)", where)) return true;
-  leave(0);  // a writer that gives up may have held back readers
-  return false;
+  list_.lock();
+  const bool in =
+      enter(who) || list_.wait(n, who == writer ? "shared mutex" : "shared mutex (to read)", where);
+  base::happens_after(&list_.word);
+  if (!in) leave(0);  // a writer that gives up may have held back readers
+  return in;
 }
 
 /// Take @p who off the word and let in others.
 void basic_shared_mutex::leave(std::uint32_t who) noexcept {
+  base::happens_before(&list_.word);
   wake_chain woken;
   list_.lock();
   const std::uint32_t left = grant(list_.word.load(std::memory_order_relaxed) - who, woken);

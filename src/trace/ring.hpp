@@ -5,6 +5,8 @@
 //   events    slot (written % capacity): W owner. When the ring is full the oldest are overwritten. The slot
 //             that is next may be half written when the owner was killed, so a full ring has capacity - 1
 //             readable events; the reader counts the others as dropped
+//   closed    W supervisor of workers that go on, R owner: what comes from then on is not written. One event
+//             at most is under way then, in the slot that is next
 // Not reentrant: emit() only where the expose signal keeps its hands off.
 // Off (no memory given): emit() is one test of a private pointer. Test: tests/trace/ring_test.cpp.
 #pragma once
@@ -20,6 +22,7 @@ namespace godwit::trace {
 
 struct ring_memory {
   std::atomic<std::uint64_t> written;  ///< events since the start. W owner, R supervisor
+  std::atomic<bool> closed;            ///< no more events. W supervisor, R owner
   std::uint64_t capacity;              ///< events; W supervisor before the worker exists
   alignas(64) event events[1];
 
@@ -64,6 +67,8 @@ class ring {
   void emit(const event& e) noexcept {
     GODWIT_ASSERT(memory_ != nullptr && memory_->capacity != 0, "events are written where there is room");
     GODWIT_ASSERT(memory_->written.load(std::memory_order_relaxed) == next_, "a ring has one writer");
+    if (memory_->closed.load(std::memory_order_relaxed)) [[unlikely]]
+      return;
     memory_->events[next_ % memory_->capacity] = e;
     ++next_;
     memory_->written.store(next_, std::memory_order_release);

@@ -259,6 +259,23 @@ TEST_F(options_test, help_lists_everything) {
   }
 }
 
+TEST_F(options_test, help_has_a_heading_for_each_group) {
+  const std::string text = godwit::base::options_help();
+  std::set<std::string_view> listed;
+  std::size_t at = 0;
+  for (const auto& [title, rows] : godwit::base::options_by_group()) {
+    at = text.find("\n\n" + std::string(title) + '\n', at);
+    ASSERT_NE(at, std::string::npos) << title;
+    EXPECT_FALSE(rows.empty()) << title;
+    for (const auto* info : rows) {
+      at = text.find("\n  " + option_flag_name(*info) + '=', at);
+      ASSERT_NE(at, std::string::npos) << info->name << " is not below " << title;
+      EXPECT_TRUE(listed.insert(info->name).second) << info->name;
+    }
+  }
+  EXPECT_EQ(listed.size(), godwit::base::option_table().size());
+}
+
 TEST_F(options_test, table_is_sound) {
   std::set<std::string> names;
   for (const auto& info : godwit::base::option_table()) {

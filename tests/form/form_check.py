@@ -13,6 +13,8 @@ import shutil
 import subprocess
 import sys
 
+import prose
+
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
 COLUMNS = 110
 LINES, FUNCTION_LINES = 500, 60
@@ -184,7 +186,7 @@ def labels():
 
 NAMED = re.compile(r"(?<![\w/.<*{%$-])((?:[\w.-]+/)*[\w.-]*\w\.(?:hpp|cpp|md|pml|S|cmake))(?![\w*])")
 # Files of somebody else, of a user, or made by a build.
-OTHERS = re.compile(r"^(?:.*/)?(?:x\.pml|file\.cpp|main\.cpp|your\.cpp|godwit-config\.cmake|(?:_|NAME)_?test\.cpp|.*ARCH.*|.*NAME.*|.*LAYER.*)$")
+OTHERS = re.compile(r"^(?:.*/)?(?:x\.pml|file\.cpp|main\.cpp|your\.cpp|integrate\.cpp|godwit-config\.cmake|(?:_|NAME)_?test\.cpp|.*ARCH.*|.*NAME.*|.*LAYER.*)$")
 
 
 def names():
@@ -300,7 +302,14 @@ def functions():
                 say(f, line, f"{name} is defined and nobody calls it")
 
 
-for check in (formatter, columns, sizes, orders, words, labels, names, quotes, ways, functions):
+def documents():
+    """Lines and sentences of documents that people write: prose.py. Results and options are written by programs."""
+    for f, text in TEXT.items():
+        if f.endswith(".md") and not f.startswith("docs/results/") and f != "docs/options.md":
+            prose.check(f, text, COLUMNS, say)
+
+
+for check in (formatter, columns, sizes, orders, words, labels, names, quotes, ways, functions, documents):
     check()
 print(f"{violations} violations")
 sys.exit(1 if violations else 0)

@@ -2,265 +2,11 @@
 // with one running thread on each of two workers, three queued ones (one of them stolen), three suspended,
 // one ready.
 // test: timeout=300 once skip-asan skip-tsan skip-qemu
-#include <gtest/gtest.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <regex>
-#include <sstream>
-#include <string>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <vector>
+#include "gdb/under_gdb.hpp"
 
 namespace {
 
-const std::string script_ = GODWIT_TEST_SOURCE_DIR "/tools/gdb/godwit.py";
-const std::string source_ = GODWIT_TEST_SOURCE_DIR "/tests/gdb/situation.cpp";
-
-std::string read_all(std::FILE* f) {
-  std::string text;
-  char line[4096];
-  while (std::fgets(line, sizeof line, f) != nullptr) text += line;
-  return text;
-}
-
-std::string new_folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "godwit-gdb-test-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) std::abort();
-  return name;
-}
-
-std::string shell(const std::string& command) {
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return {};
-  std::string text = read_all(pipe);
-  pclose(pipe);
-  return text;
-}
-
-/// gdb @p arguments, with the script and then @p commands.
-std::string gdb(const std::string& arguments, const std::vector<std::string>& commands,
-                const char* before = "") {
-  std::string line = std::string(before) +
-                     " timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'source " + script_ +
-                     "'";
-  for (const std::string& c : commands) line += " -ex '" + c + "'";
-  return shell(line + " " + arguments + " 2>&1 </dev/null");
-}
-
-/// "situation.cpp:LINE" of the line marked so.
-std::string at(const std::string& mark) {
-  std::ifstream in(source_);
-  std::string text;
-  for (int number = 1; std::getline(in, text); ++number)
-    if (const auto found = text.find("// line: " + mark);
-        found != std::string::npos && text.substr(found) == "// line: " + mark)
-      return "situation.cpp:" + std::to_string(number);
-  return "no line is marked " + mark;
-}
-
-/// The program, from "everybody in place" until finish().
-class situation {
- public:
-  explicit situation(std::vector<std::string> flags = {}, const char* program = SITUATION) {
-    folder_ = new_folder();
-    int out[2];
-    if (pipe(out) != 0) std::abort();
-    supervisor_ = fork();
-    if (supervisor_ == 0) {
-      dup2(out[1], 1);
-      dup2(out[1], 2);
-      close(out[0]);
-      close(out[1]);
-      std::vector<std::string> words{program, file()};
-      words.insert(words.end(), flags.begin(), flags.end());
-      std::vector<char*> argv;
-      for (std::string& w : words) argv.push_back(w.data());
-      argv.push_back(nullptr);
-      execv(program, argv.data());
-      _exit(127);
-    }
-    close(out[1]);
-    out_ = fdopen(out[0], "r");
-    std::string text;
-    while (text != "ready" && waitpid(supervisor_, &status_, WNOHANG) == 0) {
-      usleep(10'000);
-      std::ifstream(file()) >> text;
-    }
-    const std::string pid = std::to_string(supervisor_);
-    std::ifstream children("/proc/" + pid + "/task/" + pid + "/children");
-    for (std::string child; children >> child;) workers_.push_back(child);
-  }
-  ~situation() {
-    if (out_ != nullptr) finish();
-    static_cast<void>(std::system(("rm -rf " + folder_).c_str()));
-  }
-  situation(const situation&) = delete;
-  situation& operator=(const situation&) = delete;
-
-  std::string file() const { return folder_ + "/held"; }
-  std::string folder() const { return folder_; }
-  std::string supervisor() const { return std::to_string(supervisor_); }
-  /// Process of a worker. The supervisor forks worker 0 last.
-  std::string worker(unsigned number) const { return workers_.size() == 2 ? workers_[1 - number] : "0"; }
-
-  /// Let it go; its output and exit status in one.
-  std::string finish() {
-    unlink(file().c_str());
-    std::string text = read_all(out_);
-    std::fclose(out_);
-    out_ = nullptr;
-    waitpid(supervisor_, &status_, 0);
-    return text + "status " + std::to_string(status_);
-  }
-
- private:
-  std::string folder_;
-  pid_t supervisor_ = 0;
-  std::vector<std::string> workers_;
-  std::FILE* out_ = nullptr;
-  int status_ = 0;
-};
-
-/// One line of `godwit threads`.
-struct row {
-  std::string id, state, size, where;
-  int worker;
-};
-
-std::vector<row> rows_of(const std::string& text) {
-  static const std::regex line(
-      R"(^[* ] +(\d+[.:][0-9a-f]+) +(running|queued|suspended|ready) +(\d+) +(\?|\d+ B) +(.*)$)");
-  std::vector<row> rows;
-  std::istringstream in(text);
-  for (std::string l; std::getline(in, l);)
-    if (std::smatch m; std::regex_match(l, m, line))
-      rows.push_back({m[1], m[2], m[4], m[5], std::stoi(m[3])});
-  return rows;
-}
-
-/// The only row whose place begins with @p where.
-row find(const std::vector<row>& rows, const std::string& where) {
-  row found;
-  int n = 0;
-  for (const row& r : rows)
-    if (r.where.rfind(where, 0) == 0) {
-      found = r;
-      ++n;
-    }
-  EXPECT_EQ(n, 1) << "rows at " << where;
-  return found;
-}
-
-long bytes(const row& r) { return r.size == "?" ? -1 : std::atol(r.size.c_str()); }
-
-/// The words occur in this order.
-void expect_in_order(const std::string& text, const std::vector<std::string>& words) {
-  std::size_t from = 0;
-  for (const std::string& w : words) {
-    const auto found = text.find(w, from);
-    ASSERT_NE(found, std::string::npos) << "no " << w << " (after the words before it) in\n" << text;
-    from = found + w.size();
-  }
-}
-
-const char* why_not() {
-  if (std::system("gdb --version >/dev/null 2>&1") != 0) return "gdb is missing";
-  if (shell("gdb -nx -batch -ex 'python print(6 * 7)' 2>&1").find("42") == std::string::npos)
-    return "this gdb has no Python";
-  if (shell("sleep 20 & gdb -nx -batch -p $! 2>&1; kill $!").find("not permitted") != std::string::npos)
-    return "gdb may not attach to processes here (ptrace)";
-  return nullptr;
-}
-#define NEED_GDB()                                       \
-  if (const char* reason = why_not(); reason != nullptr) \
-  GTEST_SKIP() << reason << ": the gdb commands were NOT tested"
-
-/// What all views of the situation have in common. @p running: the registers of running threads are there.
-std::vector<row> check_rows(const std::string& text, bool running_0, bool running_1) {
-  const std::vector<row> rows = rows_of(text);
-  EXPECT_EQ(rows.size(), 9u) << text;
-  std::map<std::string, int> count;
-  for (const row& r : rows) ++count[r.state];
-  EXPECT_EQ(count["running"], 2) << text;
-  EXPECT_EQ(count["queued"], 3) << text;
-  EXPECT_EQ(count["suspended"], 3) << text;
-  EXPECT_EQ(count["ready"], 1) << text;
-  EXPECT_NE(text.find("9 threads: 2 running, 3 queued, 3 suspended, 1 ready; 1 stolen"), std::string::npos)
-      << text;
-
-  const row root = find(rows, "root at " + at("root"));
-  EXPECT_EQ(root.state, "queued");
-  EXPECT_EQ(root.worker, 1) << "stolen by it";
-  EXPECT_NE(root.where.find("stolen from worker 0"), std::string::npos) << text;
-  const row one = find(rows, "level_one at " + at("level_one"));
-  EXPECT_EQ(one.state, "queued");
-  EXPECT_EQ(one.worker, 0);
-  EXPECT_NE(one.where.find("its parent was stolen: thread " + root.id), std::string::npos) << text;
-  const row two = find(rows, "level_two at " + at("level_two"));
-  EXPECT_EQ(two.state, "queued");
-  EXPECT_EQ(two.worker, 0);
-  const row ready = find(rows, "yielder at " + at("yielder"));
-  EXPECT_EQ(ready.state, "ready");
-  for (const row& r : rows) {
-    if (r.state != "running") {
-      EXPECT_GT(bytes(r), 0) << r.id;
-    }
-    if (r.state != "suspended") continue;
-    EXPECT_EQ(r.where, "wait_inner at " + at("wait_inner") + "; waits for thread " + one.id);
-    EXPECT_GT(bytes(r), 3000) << "it has an array of that size";
-    EXPECT_LT(bytes(r), 6000);
-  }
-  if (running_0) {
-    EXPECT_EQ(find(rows, "leaf at " + at("leaf")).worker, 0);
-  }
-  if (running_1) {
-    EXPECT_EQ(find(rows, "spinner at " + at("spinner")).worker, 1);
-  }
-  for (const row& r : rows)
-    if (r.state == "running") {
-      EXPECT_EQ(bytes(r) > 0, r.worker == 0 ? running_0 : running_1) << text;
-    }
-  return rows;
-}
-
-/// Backtraces of all that does not run, from `godwit backtrace all`.
-void check_backtraces(const std::string& text, const std::vector<row>& rows) {
-  EXPECT_EQ(text.find("corrupt stack"), std::string::npos) << text;
-  EXPECT_EQ(text.find(" in ?? ()"), std::string::npos) << text;
-  int waiters = 0;
-  for (const row& r : rows) {
-    const auto from = text.find("Thread " + r.id + ": " + r.state + " on worker " + std::to_string(r.worker));
-    ASSERT_NE(from, std::string::npos) << r.id << " in\n" << text;
-    const std::string own = text.substr(from, text.find("\nThread ", from) - from);
-    if (r.state == "suspended") {
-      ++waiters;  // the newest comes last; n shows that registers and stack are its own
-      const std::string n = "n=" + std::to_string(10 * waiters);
-      const std::string entry = "n@entry=" + std::to_string(10 * waiters);
-      EXPECT_TRUE(own.find(n) != std::string::npos || own.find(entry) != std::string::npos) << own;
-      expect_in_order(own, {"wait_inner", at("wait_inner"), "wait_middle", at("wait_middle"), "wait_outer",
-                            at("wait_outer")});
-    } else if (r.state == "ready") {
-      expect_in_order(own, {"yielder", at("yielder")});
-    } else if (r.where.rfind("root", 0) == 0) {
-      expect_in_order(own, {"root", at("root")});
-    } else if (r.where.rfind("level_two", 0) == 0) {
-      const row one = find(rows, "level_one");
-      expect_in_order(own, {"level_two", at("level_two"), "was spawned by thread " + one.id, "level_one",
-                            at("level_one"), "holder", "its parent was stolen"});
-    } else if (r.where.rfind("leaf", 0) == 0) {
-      expect_in_order(own, {"leaf", at("leaf"), "-- thread", "level_two", at("level_two"), "-- thread",
-                            "level_one", at("level_one"), "holder"});
-    } else if (r.where.rfind("spinner", 0) == 0) {
-      expect_in_order(own, {"spinner", at("spinner"), "-- thread", "root", at("root")});
-    }
-  }
-  EXPECT_EQ(waiters, 3);
-}
+using namespace under_gdb;
 
 TEST(gdb, one_worker_attached) {
   NEED_GDB();
@@ -316,17 +62,43 @@ TEST(gdb, a_thread_can_be_looked_at) {
   // Not "frame function": gdb 13 crashes in it whenever there are two inferiors of one program.
   const std::string middle =
       "python import godwit_gdb.frames as g; [f.select() for f in g.frames() if f.name() == \"wait_middle\"]";
-  const std::string text = gdb("-p " + s.worker(0), {"godwit select " + second, middle, "frame", "info args",
-                                                     "print n * 1000", "godwit select", "info inferiors",
-                                                     "godwit select", "godwit select 9.9", "backtrace 30"});
+  const std::string text =
+      gdb("-p " + s.worker(0),
+          {"godwit select " + second, "godwit where", middle, "frame", "info args", "print n * 1000",
+           "godwit select", "info inferiors", "godwit select", "godwit select 9.9", "godwit where"});
   expect_in_order(
-      text, {"Thread " + second + ": suspended", "wait_middle", "n = 20", "= 20000", "back in the process",
-             "process " + s.worker(0), "no thread is selected", "there is no thread 9.9", "leaf (n="});
+      text,
+      {"Thread " + second + ": suspended", "wait_inner (",
+       "suspended on worker 1: wait_inner at " + at("wait_inner") + "; spawned by root at situation.cpp:",
+       "wait_middle", "n = 20", "= 20000", "back in the process", "process " + s.worker(0),
+       "no thread is selected", "there is no thread 9.9",
+       "running on worker 0: leaf at " + at("leaf") + "; spawned by level_two at " + at("level_two")});
   EXPECT_EQ(s.finish(), "142\nstatus 0");
 }
 
 // Everything that a command could have touched is as before: registers, the stacks, the heap with the
 // images, the words.
+TEST(gdb, a_backtrace_shows_the_users_frames) {
+  NEED_GDB();
+  situation s;
+  const std::string text = gdb("-p " + s.worker(0), {"backtrace", "echo -- next\\n", "backtrace -no-filters",
+                                                     "echo -- next\\n", "godwit backtrace -full"});
+  const auto second = text.find("-- next\n"), third = text.find("-- next\n", second + 1);
+  ASSERT_NE(third, std::string::npos) << text;
+  const std::vector<std::string> users{"leaf",          at("leaf"),  "level_two",
+                                       at("level_two"), "level_one", "holder"};
+  const std::string shown = text.substr(0, second);
+  expect_in_order(shown, users);
+  for (const char* hidden : {"godwit::", "task.hpp", "std::invoke"})
+    EXPECT_EQ(shown.find(hidden), std::string::npos) << shown;
+  for (const std::string& all : {text.substr(second, third - second), text.substr(third)}) {
+    expect_in_order(all, users);
+    expect_in_order(all, {"godwit::detail::child<", "task.hpp"});
+  }
+  expect_in_order(text.substr(third), {"No locals."});
+  EXPECT_EQ(s.finish(), "142\nstatus 0");
+}
+
 TEST(gdb, the_process_is_not_changed) {
   NEED_GDB();
   situation s({"--godwit-stack-bytes=1M", "--godwit-heap-bytes=1M"});
@@ -484,7 +256,7 @@ TEST(gdb, what_cannot_be_shown_is_said) {
                                                      other_version, "godwit threads"});
   expect_in_order(text, {"policy rtc: only workers are listed", s.worker(0), s.worker(1),
                          "2 workers on this host, policy rtc", "policy rtc: only workers are listed",
-                         "speaks version 99, this script version 1"});
+                         "speaks version 99, this script version 2"});
   EXPECT_EQ(s.finish(), "142\nstatus 0");
   const std::string none = gdb("", {"godwit threads", "help godwit backtrace"});
   expect_in_order(none, {"no process: attach to a worker", "Backtrace of any lightweight thread"});

@@ -7,7 +7,7 @@ if(TARGET heap_leaks)  # lines are known where there is debug information
   target_link_libraries(heap_leaks PRIVATE heap_leaks_library)
   target_compile_options(heap_leaks PRIVATE -g)
 endif()
-# Which substrate a program has that cannot share a heap (docs/heap.md, Switches). With a sanitizer: this build's own.
+# Which substrate a program has that cannot share a heap (docs/heap.md, Programs that cannot share it). With a sanitizer: this build's own.
 if(NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_CROSSCOMPILING AND (main_build OR sanitized))
   set(switches ${here}/switches)
   # godwit_switches_test(NAME REASON COMMAND...)

@@ -32,6 +32,15 @@ if(TARGET godwit_pthread_launcher AND main_build AND NOT sanitized)
   add_test(NAME pthread.limits COMMAND ${here}/limits.sh ${launcher} $<TARGET_FILE:pthread_program_many>)
   list(APPEND pthread_tests pthread.limits)
   add_test(NAME pthread.messages COMMAND ${here}/messages.sh ${launcher} $<TARGET_FILE:pthread_program_end>)
+  # What godwit-report says of them.
+  if(TARGET godwit-report)
+    add_executable(pthread_one_lock ${here}/programs/one_lock.c)
+    target_compile_options(pthread_one_lock PRIVATE -g)
+    target_link_libraries(pthread_one_lock PRIVATE Threads::Threads)
+    add_test(NAME pthread.report COMMAND ${here}/report.sh ${launcher} $<TARGET_FILE:godwit-report> $<TARGET_FILE:pthread_one_lock>
+                                         $<TARGET_FILE:pthread_program_one_lock> ${here}/programs/one_lock.c)
+    list(APPEND pthread_tests pthread.report)
+  endif()
   # Linked instead of preloaded.
   add_executable(pthread_linked ${here}/programs/locks.c)
   target_link_libraries(pthread_linked PRIVATE godwit_pthread Threads::Threads)

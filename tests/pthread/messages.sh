@@ -21,9 +21,6 @@ expect 127 "cannot run" "$launcher" ./no-such-program
 echo 'int main(void) { return 0; }' >"$dir/static.c"
 if cc -static "$dir/static.c" -o "$dir/static" 2>/dev/null; then expect 2 "statically linked" "$launcher" "$dir/static"; fi
 expect 70 "used up its stack" "$launcher" "$end" overflow
-expect 5 "GODWIT_TRACE, GODWIT_STATS or GODWIT_STATS_JSON is not supported" env GODWIT_STATS=1 "$launcher" "$end" _exit
-expect 5 "is not supported: nothing is written" env GODWIT_TRACE="$dir/trace" "$launcher" "$end" _exit
-[ ! -e "$dir/trace" ] || { echo "FAILED: an empty trace was written"; failed=1; }
 limited() {  # limited KIB STATUS TEXT COMMAND...: with so much address space
   local limit=$1
   shift

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Opens pages of godwit-report in a headless Chromium: they render, zoom, describe what is under the
-pointer, say nothing on the console and ask the network for nothing.
+pointer, say nothing on the console and ask the network for nothing. Both themes can be read, a phone shows all
+of it, and keys reach what the pointer does.
 
 browser_test.py GENERATE REPORT (ctest: report.browser)
 
@@ -67,6 +68,122 @@ def shown(page, chart):
       return [z.startValue, z.endValue]; })()""" % chart)
 
 
+# Text that is read badly: contrast below 4.5 : 1 with what lies behind it, as the guidelines of the W3C have it.
+FAINT_TEXT = """(() => {
+  const rgb = text => text.match(/[\\d.]+/g).map(Number);
+  const hex = c => '#' + c.slice(0, 3).map(v => Math.round(v).toString(16).padStart(2, '0')).join('');
+  const behind = e => {
+    for (; e; e = e.parentElement) {
+      const c = rgb(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] === 1) return hex(c);
+    }
+    return '#ffffff';
+  };
+  const found = new Set(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let n; (n = walk.nextNode());) {
+    const e = n.parentElement;
+    if (!n.data.trim() || !e.checkVisibility() || /SCRIPT|STYLE/.test(e.tagName)) continue;
+    const c = contrast(hex(rgb(getComputedStyle(e).color)), behind(e));
+    if (c < 4.5) found.add(n.data.trim().slice(0, 40) + ' ' + c.toFixed(2));
+  }
+  return [...found];
+})()"""
+# The same for the text in charts: its colours are these properties.
+FAINT_CHARTS = """[
+  ...['text', 'soft'].flatMap(ink => ['page', 'card'].map(paper => [ink, cssColour(ink), paper, cssColour(paper)])),
+  ...threadColours().map(c => ['label', inkOn(c), 'thread', c])
+].filter(([, a, , b]) => contrast(a, b) < 4.5).map(x => x.join(' '))"""
+# Text in charts whose colour is none of the theme's.
+ODD_CHART_TEXT = """[...document.querySelectorAll('.chart')].flatMap(box => {
+  const chart = echarts.getInstanceByDom(box), odd = new Set(), known = ['text', 'soft'].map(cssColour);
+  const look = e => {
+    if (e.isGroup) return e.eachChild(look);
+    if (e.getTextContent && e.getTextContent()) look(e.getTextContent());
+    if (e.type === 'text' && !e.ignore && e.style.text && !known.includes(e.style.fill))
+      odd.add(box.id + ': ' + e.style.text + ' ' + e.style.fill);
+  };
+  if (chart) chart.getZr().storage.getRoots().forEach(look);
+  return [...odd];
+})"""
+EMPTY_SECTIONS = """[...document.querySelectorAll('main > section:not([hidden]), .chart, details')]
+  .filter(e => e.checkVisibility())
+  .filter(e => e.classList.contains('chart') ? !e.querySelector('canvas') : !e.textContent.trim())
+  .map(e => e.id)"""
+
+
+def check_reading(page, name):
+    """Both themes, a phone, the list of contents: what all pages have in common."""
+    for dark in (False, True):
+        page.dark(dark)
+        page.frames()
+        for what in (FAINT_TEXT, FAINT_CHARTS, ODD_CHART_TEXT):
+            faint = page.value(what)
+            check(faint == [], f"{name}, {'dark' if dark else 'light'}: {faint}")
+    page.dark(False)
+    empty = page.value(EMPTY_SECTIONS)
+    check(empty == [], f"{name}: empty: {empty}")
+    unnamed = page.value("[...document.querySelectorAll('.chart')].filter(e => e.checkVisibility() && "
+                         "!e.getAttribute('aria-label')).map(e => e.id)")
+    check(unnamed == [], f"{name}: charts without words: {unnamed}")
+    links = page.value("[...document.querySelectorAll('#contents a')].map(a => a.getAttribute('href'))")
+    sections = page.value("[...document.querySelectorAll('main > section:not([hidden])')].map(s => '#' + s.id)")
+    check(links == sections and len(links) >= 3, f"{name}: contents {links} of {sections}")
+    page.value("scrollTo(0, document.body.scrollHeight)")
+    page.frames()
+    check(page.value("byId('contents').getBoundingClientRect().top") == 0, f"{name}: contents stay in view")
+    page.size(390, 844)
+    page.wait_for("[...document.querySelectorAll('.chart canvas')].every(c => c.clientWidth <= 390)")
+    page.frames()
+    wide = page.value("document.documentElement.scrollWidth")
+    check(wide <= 390, f"{name}: {wide} pixels wide on a phone")
+    locked = page.value("[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth && "
+                        "e.tabIndex !== 0).length")
+    check(locked == 0, f"{name}: {locked} tables scroll, but not by keys")
+    page.size(1280, 900)
+    page.wait_for("[...document.querySelectorAll('.chart canvas')].some(c => c.clientWidth > 600) || "
+                  "!document.querySelector('.chart canvas')")
+    page.frames()
+
+
+def press(page, key):
+    page.call("Input.dispatchKeyEvent", type="keyDown", key=key)
+    page.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+    page.frames()
+
+
+def focused(page):
+    return page.value("(e => e.id || e.getAttribute('href') || e.className || e.tagName)(document.activeElement)")
+
+
+def check_keys(page, name):
+    """The tabulator comes to all that can be used, and shows where it is; keys describe pieces of the time line."""
+    page.value("scrollTo(0, 0)")
+    seen = []
+    for _ in range(80):
+        page.call("Input.dispatchKeyEvent", type="keyDown", key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        page.call("Input.dispatchKeyEvent", type="keyUp", key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        seen.append(focused(page))
+        if seen.count("BODY") == 2:  # all round, wherever it began
+            break
+        if seen[-1] == "BODY":
+            continue
+        check(page.value("getComputedStyle(document.activeElement).outlineStyle") != "none",
+              f"{name}: no outline around {seen[-1]}")
+    for wanted in ("#summary", "zoom-in", "activity", "show-path", "timeline", "SUMMARY"):
+        check(wanted in seen, f"{name}: Tab does not come to {wanted}: {seen}")
+    page.value("byId('timeline').focus()")
+    press(page, "ArrowDown")
+    first = page.value("byId('hover').hidden ? '' : byId('hover').textContent")
+    check("worker 1" in first, f"{name}: arrow down describes worker 1: {first}")
+    before = page.value("godwitReport.mark.time")
+    press(page, ".")
+    second = page.value("byId('hover').textContent")
+    check(page.value("godwitReport.mark.time") > before and second != first, f"{name}: the next piece: {second}")
+    press(page, "Escape")
+    check(page.value("byId('hover').hidden"), f"{name}: Escape hides it")
+    press(page, "0")
+
+
 def check_zoom(page, name):
     whole, painted = width(page), page.value("godwitReport.painted()")
     x, y = centre(page, "activity", 0.3)
@@ -96,13 +213,27 @@ def check_zoom(page, name):
     check(width(page) == whole, f"{name}: 0 shows the whole run")
 
 
+def check_idle_is_painted(page, name):
+    """Every state that a worker was in for long has its colour in its row of the time line."""
+    missing = page.value("""(() => {
+      const c = canvases[turn], d = new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer);
+      const seen = new Set(d);
+      return present().filter(s => s !== BUSY)
+          .filter(s => model.idle.some(w => w[s] > 0.02 * model.end) && !seen.has(pixel(cssColour(STATES[s]))))
+          .map(s => STATES[s]);
+    })()""")
+    check(missing == [], f"{name}: the time line does not show {missing}")
+
+
 def check_trace(page, path, name, workers):
     open_page(page, path)
-    for chart in ("activity", "timeline", "bounds", "idle", "matrix", "histogram-steal", "histogram-run"):
+    charts = ["activity", "timeline", "bounds", "idle", "histogram-steal", "histogram-run"]
+    for chart in charts + (["matrix"] if workers > 10 else []):
         check(colours(page, chart) >= 4, f"{name}: chart {chart} shows {colours(page, chart)} colours")
     check(page.value("godwitReport.lines.length") == workers, f"{name}: {workers} lines")
     headline = page.value("byId('headline').textContent")
-    check("faster than the work done by one" in headline, f"{name}: headline {headline}")
+    check(headline == page.value("godwitReport.model.findings[0].title"), f"{name}: headline {headline}")
+    check_idle_is_painted(page, name)
     check(page.value("document.querySelectorAll('.finding').length") >= 2, f"{name}: findings")
     # The page's data have the whole run, and its sums are those of the analysis.
     check(page.value("""godwitReport.lines.every((line, w) =>
@@ -116,8 +247,8 @@ def check_trace(page, path, name, workers):
         page.frames()
     hover = page.value("byId('hover').hidden ? '' : byId('hover').textContent")
     check("worker" in hover, f"{name}: what is under the pointer: {hover}")
-    for button in (1, 2, 0):
-        page.value(f"byId('matrix-{button}').click()")
+    page.value("[...byId('matrix-choice').children].reverse().forEach(button => button.click())")
+    check(page.value("byId('matrix-table').rows.length") >= 4, f"{name}: table of who took from whom")
     page.value("byId('show-path').click()")
     page.frames()
     before = page.value("godwitReport.painted()")
@@ -127,6 +258,44 @@ def check_trace(page, path, name, workers):
     check(colours(page, "timeline") >= 4, f"{name}: dark time line")
     page.dark(False)
     page.frames()
+    check_reading(page, name)
+    check_quiet(page, path, name)
+
+
+def check_tiny(page, path, name):
+    """Few samples are numbers, and what there is none of is not there."""
+    open_page(page, path)
+    check(page.value("godwitReport.model.histograms.every(h => h.count > 0)"), f"{name}: histograms of nothing")
+    check(page.value("document.querySelectorAll('.histogram .chart').length") == 0, f"{name}: charts of few samples")
+    check(page.value("[...document.querySelectorAll('.histogram')].every(h => /about .*\\d/.test(h.textContent))"),
+          f"{name}: few samples as numbers")
+    check(page.value("byId('matrix-section').hidden && byId('counters-section').hidden"), f"{name}: empty sections")
+    check_reading(page, name)
+    check_quiet(page, path, name)
+
+
+def check_comparison(page, path, name):
+    open_page(page, path)
+    check(page.value("byId('headline').textContent").startswith("Speed-up"), f"{name}: headline")
+    verdicts = page.value("[...document.querySelectorAll('#summary .finding')].map(f => f.textContent)")
+    check([v[:2] for v in verdicts] == ["p1", "p2", "p4"], f"{name}: verdicts by workers: {verdicts}")
+    for chart, least in (("speed-up", 4), ("states", 4)):
+        check(colours(page, chart) >= least, f"{name}: chart {chart} shows {colours(page, chart)} colours")
+    shown_numbers = page.value("echarts.getInstanceByDom(byId('speed-up')).getOption().series"
+                               ".find(s => s.name === 'measured').data")
+    check(shown_numbers == page.value("godwitReport.model.runs.map(r => [r.workers, r.speed_up])"),
+          f"{name}: the curve is {shown_numbers}")
+    check(page.value("document.querySelectorAll('table').length") >= 2, f"{name}: tables")
+    check_reading(page, name)
+    check_quiet(page, path, name)
+
+
+def check_bound(page, path, name):
+    """The curve of the bound goes through the bounds of the runs, and bends where workers are enough."""
+    open_page(page, path)
+    curve = page.value("echarts.getInstanceByDom(byId('speed-up')).getOption().series"
+                       ".find(s => s.name === 'bound').data")
+    check(curve == [[0, 0], [1, 1], [2, 2], [3, 3], [4, 3], [8, 3]], f"{name}: {curve}")
     check_quiet(page, path, name)
 
 
@@ -163,8 +332,8 @@ def check_moves(page, path, name):
     page.wait_for("byId('moves-map').querySelector('canvas').getBoundingClientRect().width <= 400")
     page.frames()
     check(colours(page, "moves-map") >= 8, f"{name}: narrow map")
-    check(page.value("document.documentElement.scrollWidth") <= 400, f"{name}: nothing sticks out of a narrow page")
     page.size(1280, 900)
+    check_reading(page, name)
     check_quiet(page, path, name)
 
 
@@ -176,8 +345,8 @@ def main():
               "Install it (Debian: apt-get install chromium)")
         return 77
     with tempfile.TemporaryDirectory(prefix="godwit-report-") as folder:
-        small, large, moves, counters = (
-            os.path.join(folder, n) for n in ("small.pftrace", "large.pftrace", "moves.pftrace", "stats.json"))
+        small, large, moves, tiny, counters = (os.path.join(folder, n) for n in (
+            "small.pftrace", "large.pftrace", "moves.pftrace", "tiny.pftrace", "stats.json"))
         run = lambda *command: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         run(generate, small, "4", "3000", "serial=0.1")
         run(generate, moves, "4", "3000", "hosts=2", "moves=200")
@@ -191,8 +360,23 @@ def main():
         run(report, large, "--page-mib", "3")
         run(report, moves)
         run(report, counters)
+        run(generate, tiny, "1", "2")
+        run(report, tiny)
+        scaling = [os.path.join(folder, "p" + workers) for workers in ("4", "1", "2")]
+        for file in scaling:
+            run(generate, file, file[-1], "3000")
+        run(report, *scaling)
+        numbers = [os.path.join(folder, "c" + workers) for workers in ("1", "2", "8")]
+        for file in numbers:
+            workers = int(file[-1])
+            with open(file, "w", encoding="utf-8") as out:
+                json.dump({"run": {"program": "uts", "workers": workers, "cpus": 4},
+                           "workers": [{"life_ns": 10**9 // min(workers, 3), "work_ns": 6000, "span_ns": 2000,
+                                        "idle_join_ns": 10**7}] * workers}, out)
+        run(report, *numbers)
         with browser.Browser(path) as page:
             check_trace(page, small + ".html", "small", 4)
+            check_keys(page, "small")
             check(page.value("byId('moves-section').hidden"), "small: nothing moved, and no section says so")
             check_moves(page, moves + ".html", "moves")
             check_trace(page, large + ".html", "large", 48)
@@ -202,7 +386,11 @@ def main():
                   "counters: sections")
             check(page.value("byId('counters').rows.length") >= 4, "counters: table")
             check(colours(page, "idle") >= 3, "counters: idle chart")
+            check_reading(page, "counters")
             check_quiet(page, counters + ".html", "counters")
+            check_tiny(page, tiny + ".html", "tiny")
+            check_comparison(page, scaling[0] + ".compared.html", "comparison")
+            check_bound(page, numbers[0] + ".compared.html", "bound")
     print("failed:", len(failures))
     return 1 if failures else 0
 

@@ -5,7 +5,7 @@ set(here ${CMAKE_CURRENT_LIST_DIR})
 if(TARGET report_core)
   add_library(report_test_support STATIC ${here}/trace_builder.cpp ${here}/simulate.cpp)
   target_link_libraries(report_test_support PUBLIC report_core godwit_build)
-  foreach(name input analysis summary page moves waits)
+  foreach(name input analysis summary page moves waits compare)
     if(TARGET report_${name})
       target_link_libraries(report_${name} PRIVATE report_test_support)
     endif()
@@ -20,7 +20,7 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING)
   find_package(Python3 QUIET COMPONENTS Interpreter)
   if(Python3_Interpreter_FOUND AND NOT sanitized)
     add_test(NAME report.browser COMMAND ${Python3_EXECUTABLE} ${here}/browser_test.py ${programs})
-    set_tests_properties(report.browser PROPERTIES LABELS report TIMEOUT 300 SKIP_RETURN_CODE 77)
+    set_tests_properties(report.browser PROPERTIES LABELS report TIMEOUT 600 SKIP_RETURN_CODE 77)
   elseif(NOT sanitized)
     message(STATUS "report.browser left out: it needs python3")
   endif()
@@ -31,6 +31,11 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
   add_executable(report_faults ${here}/faults.cpp)
   target_link_libraries(report_faults PRIVATE godwit godwit_build)
   target_compile_options(report_faults PRIVATE -g)
+  # A simulated worker has a CPU of its own, however many there are here.
+  add_test(NAME report.cpus.sim
+           COMMAND report_faults none --godwit-substrate=sim --godwit-workers=7 --godwit-stats-json=-)
+  set_tests_properties(report.cpus.sim PROPERTIES LABELS report TIMEOUT 60 ENVIRONMENT "${env}"
+                       PASS_REGULAR_EXPRESSION "\"cpus\": *7,")
   # godwit_add_fault(FAULT SENTENCE NAME COMMAND...): see faults_test.sh.
   function(godwit_add_fault fault sentence name)
     add_test(NAME report.fault.${name}

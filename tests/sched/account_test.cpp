@@ -50,6 +50,25 @@ TEST_F(accounts, time_without_a_thread_goes_to_its_cause) {
   EXPECT_GE(stats.idle_no_work_ns, 1'000'000u);
 }
 
+TEST_F(accounts, others_see_it_as_of_now) {
+  begin(true);
+  const std::uint64_t began = base::fast_ns();
+  EXPECT_EQ(a.idle_until(began).duration_ns, 0u) << "it has a thread";
+  EXPECT_GE(a.as_of(began + 5'000'000).life_ns, 5'000'000u);
+  a.begin_idle(idle_cause::wait);
+  const std::uint64_t now = base::fast_ns() + 3'000'000;
+  const trace::event open = a.idle_until(now);
+  EXPECT_GE(open.duration_ns, 3'000'000u);
+  EXPECT_EQ(open.time_ns, now);
+  EXPECT_EQ(open.what, static_cast<std::uint16_t>(kind::idle));
+  EXPECT_EQ(open.detail, static_cast<std::uint16_t>(idle_cause::wait));
+  EXPECT_EQ(a.as_of(now).idle_wait_ns, open.duration_ns);
+  EXPECT_EQ(stats.idle_wait_ns + stats.life_ns, 0u) << "a look changes nothing";
+  EXPECT_TRUE(events().empty());
+  a.finish();
+  EXPECT_EQ(a.as_of(now + 9'000'000'000).life_ns, stats.life_ns) << "it has ended";
+}
+
 TEST_F(accounts, a_wait_has_a_kind_and_a_place) {
   begin(true);
   const detail::place mine{"program.cpp", "f", 12};

@@ -21,7 +21,7 @@ struct ring_fixture {
   shared_pages pages;
   ring_memory* memory;
   explicit ring_fixture(std::uint64_t capacity) : pages(ring_memory::bytes_for(capacity) + 64, "") {
-    memory = new (pages.data()) ring_memory;
+    memory = new (pages.data()) ring_memory{};
     memory->capacity = capacity;
     memory->written.store(0);
   }
@@ -99,6 +99,18 @@ TEST(ring, what_a_killed_process_wrote_is_there_and_whole) {
       ASSERT_EQ(all[i].time_ns, 1000 + r.first + i);
     }
   }
+}
+
+TEST(ring, a_closed_one_keeps_what_it_has) {
+  ring_fixture f(8);
+  ring r;
+  r.init(f.memory);
+  for (std::uint64_t i = 0; i < 20; ++i) r.emit(numbered(i));
+  f.memory->closed.store(true);
+  for (std::uint64_t i = 20; i < 40; ++i) r.emit(numbered(i));
+  const ring_range kept = readable(*f.memory);
+  EXPECT_EQ(kept.written, 20u);
+  for (std::uint64_t i = kept.first; i < kept.written; ++i) EXPECT_EQ(f.memory->events[i % 8].a, i);
 }
 
 TEST(ring, a_reader_beside_the_writer_sees_whole_events_up_to_written) {

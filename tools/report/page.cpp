@@ -4,9 +4,9 @@
 #include "counters.hpp"
 #include "embed.hpp"
 #include "encode.hpp"
+#include "frame.hpp"
 
 #include <algorithm>
-#include <ostream>
 
 namespace godwit::report {
 namespace {
@@ -70,21 +70,21 @@ json far_times_json(const json& stats) {
           {"bins", bins}, {"count", count}};
 }
 
+/// Only those that have values.
 json histograms_json(const recording& r, const analysis* a) {
   json list = json::array();
+  const auto add = [&](const char* id, const char* title, const char* unit, const char* note,
+                       const histogram& h) {
+    if (h.count > 0) list.push_back(histogram_json(id, title, unit, note, h));
+  };
   if (a != nullptr) {
-    list.push_back(
-        histogram_json("steal", "Steals: time", "ns", "successful ones, inside a host", a->steal_ns));
-    if (a->far_steal_ns.count > 0)
-      list.push_back(
-          histogram_json("far", "Steals from other hosts: time", "ns", "successful ones", a->far_steal_ns));
-    list.push_back(histogram_json("run", "Task sizes", "ns",
-                                  "from when a worker got a thread to when it lost it", a->run_ns));
-    list.push_back(histogram_json("ready", "Outstanding joins: ready but not running", "ns",
-                                  "from when both sides were there to when it went on", a->ready_ns));
-    list.push_back(histogram_json("wait", "Outstanding joins: whole wait", "ns", "from leaving to going on",
-                                  a->wait_ns));
-    list.push_back(histogram_json("bytes", "Stolen stacks", "bytes", "copied per steal", a->stolen_bytes));
+    add("steal", "Steals: time", "ns", "successful ones, inside a host", a->steal_ns);
+    add("far", "Steals from other hosts: time", "ns", "successful ones", a->far_steal_ns);
+    add("run", "Task sizes", "ns", "from when a worker got a thread to when it lost it", a->run_ns);
+    add("ready", "Outstanding joins: ready but not running", "ns",
+        "from when both sides were there to when it went on", a->ready_ns);
+    add("wait", "Outstanding joins: whole wait", "ns", "from leaving to going on", a->wait_ns);
+    add("bytes", "Stolen stacks", "bytes", "copied per steal", a->stolen_bytes);
   }
   if (a == nullptr || a->far_steal_ns.count == 0)
     if (json far = far_times_json(r.stats); !far.is_null()) list.push_back(std::move(far));
@@ -200,7 +200,7 @@ json run_json(const recording& r, const run_figures& f) {
               {"workers", f.workers},
               {"hosts", f.hosts},
               {"seconds", f.whole_run > 0 ? f.whole_run / 1e9 : -1}};
-  std::string command = f.program;
+  std::string command = f.program.substr(f.program.rfind('/') + 1);
   if (const auto args = r.info.find("arguments"); args != r.info.end() && args->is_array())
     for (const json& arg : *args)
       if (arg.is_string()) command += " " + arg.get<std::string>();
@@ -210,33 +210,6 @@ json run_json(const recording& r, const run_figures& f) {
   run["clock"] = text_of(r.info, "clock");
   run["version"] = text_of(r.info, "version");
   return run;
-}
-
-/// For an element of type application/json: no text in it may end the element.
-std::string script_safe(const json& value) {
-  const std::string plain = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  std::string safe;
-  safe.reserve(plain.size());
-  for (const char c : plain) {
-    if (c == '<')
-      safe += "\\u003c";
-    else
-      safe.push_back(c);
-  }
-  return safe;
-}
-
-std::string html_safe(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '<')
-      safe += "&lt;";
-    else if (c == '&')
-      safe += "&amp;";
-    else
-      safe.push_back(c);
-  }
-  return safe;
 }
 
 struct blobs {
@@ -288,21 +261,16 @@ json model_of(const recording& r, const analysis* a, const std::string& file, co
 void write_page(std::ostream& out, const recording& r, const analysis* a, const std::string& file,
                 const page_options& options) {
   blobs big;
-  const json model = model_of(r, a, file, options, big);
-  std::string frame(embedded::frame());
-  const auto put = [&](std::string_view mark, std::string_view text) {
-    const auto at = frame.find(mark);
-    out << std::string_view(frame).substr(0, at) << text;
-    frame.erase(0, at == std::string::npos ? frame.size() : at + mark.size());
-  };
-  put("{{title}}", html_safe(file) + " · godwit-report");
-  put("{{style}}", embedded::style());
-  put("{{model}}", script_safe(model));
-  put("{{timeline}}", big.timeline);
-  put("{{ready}}", big.ready);
-  put("{{echarts}}", embedded::echarts());
-  put("{{scripts}}", embedded::scripts());
-  out << frame;
+  const std::string model = script_safe(model_of(r, a, file, options, big));
+  const std::string title = html_safe(file) + " · godwit-report";
+  write_frame(out, embedded::frame(),
+              {{"title", title},
+               {"style", embedded::style()},
+               {"model", model},
+               {"timeline", big.timeline},
+               {"ready", big.ready},
+               {"echarts", embedded::echarts()},
+               {"scripts", embedded::scripts()}});
 }
 
 }  // namespace godwit::report

@@ -166,7 +166,8 @@ class divider {
 }  // namespace
 
 wait_for kind_of(const std::string& what) {
-  if (is_one_of(what, {"", "group", "team"})) return wait_for::join;
+  if (what == "program's end") return wait_for::nothing;  // of godwit-pthread: that is no waiting
+  if (is_one_of(what, {"", "group", "team", "pthread_join"})) return wait_for::join;
   if (is_one_of(what, {"mutex", "shared mutex", "shared mutex (to read)", "call_once"}))
     return wait_for::lock;
   if (is_one_of(what, {"condition variable", "semaphore", "latch", "barrier", "global_latch",

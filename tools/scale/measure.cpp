@@ -6,7 +6,7 @@
 // the library and run in the simulator as well (GODWIT_SUBSTRATE=sim): what cannot be measured alone is what
 // makes the simulated time equal the real one. trip, network and rma want two hosts: mpirun -n 2, with
 // GODWIT_HOSTS=ranks on one machine. Called by godwit-scale --fit, which does the arithmetic.
-// Document: docs/scale.md, "A file for the machine here". Test: tests/scale/fit_test.py.
+// Document: docs/scale.md, "A file for this machine". Test: tests/scale/fit_test.py.
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -474,7 +474,13 @@ constexpr struct {
 }  // namespace
 
 int main(int argc, char** argv) {
+  constexpr const char* usage =
+      "usage: godwit-measure os|steal|yield|trip|network|rma [ROUNDS, 8 to 65536]\n";
   gw::take_options(argc, argv);
+  if (argc > 1 && (std::strcmp(argv[1], "-h") == 0 || std::strcmp(argv[1], "--help") == 0)) {
+    std::printf("Measures this machine for godwit-scale --fit, and prints numbers.\n%s", usage);
+    return 0;
+  }
   int rounds = 1000;
   const auto* const wanted = std::ranges::find_if(
       measurements, [&](const auto& m) { return argc >= 2 && std::strcmp(m.name, argv[1]) == 0; });
@@ -483,7 +489,7 @@ int main(int argc, char** argv) {
     if (std::from_chars(argv[2], end, rounds).ptr != end || rounds < 8 || rounds > 1 << 16) rounds = 0;
   }
   if (wanted == std::end(measurements) || argc > 3 || rounds == 0) {
-    std::fprintf(stderr, "usage: godwit-measure os|steal|yield|trip|network|rma [ROUNDS, 8 to 65536]\n");
+    std::fputs(usage, stderr);
     return 2;
   }
   try {

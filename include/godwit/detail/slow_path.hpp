@@ -125,7 +125,7 @@ void* new_stack() noexcept;
 /// Give it back. Local, or one store to its owner.
 void free_stack(void* top) noexcept;
 
-/// Address sanitizer, workers as threads: the stack that @p sp lies in is the current one from here on.
+/// Sanitizers, workers as threads: the stack that @p sp lies in is the current one from here on.
 [[gnu::cold]] void announce_own_stack(std::uintptr_t sp) noexcept;
 
 /// A checkout of global memory is open where a thread spawns, joins or waits: report and end the run.

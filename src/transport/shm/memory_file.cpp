@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/thread_sanitizer.hpp"
+
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -43,6 +45,7 @@ int make_memory_file(const char* name, std::uint64_t bytes, const std::string& p
 std::string path_of(int fd) { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd); }
 
 void* reserve(std::uintptr_t at, std::uint64_t bytes) noexcept {
+  if (!base::thread_sanitizer_allows(at, bytes)) return nullptr;
   void* p = mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (p == MAP_FAILED) return nullptr;

@@ -6,7 +6,9 @@ src/heap/layout.hpp, record.hpp; docs/protocols/heap.md. Document: docs/debuggin
 
 import gdb
 
+import godwit_gdb.looking as looking
 import godwit_gdb.state as state
+from godwit_gdb.text import say
 
 NONE, FREE, SMALL, LARGE = range(4)  # heap::run_kind
 GRAIN = 16  # heap::allocations::grain
@@ -123,3 +125,17 @@ def describe(heap, address):
     at = f", allocated at {lines[0]}" if lines else ""
     called = f", called at {', '.join(lines[1:])}" if lines[1:] else ""
     return f"{where}: in use, {asked} bytes{at}{called}"
+
+
+def show_block(arguments):
+    """godwit block"""
+    looking.leave()
+    text = " ".join(arguments)
+    heap = Heap(state.Run())
+    try:
+        address = int(gdb.parse_and_eval(text)) & ((1 << 64) - 1)
+        say(f"0x{address:x} {describe(heap, address)}")
+    except gdb.MemoryError:
+        raise state.Problem("godwit: the heap cannot be read here: a core file does not have it") from None
+    except gdb.error as problem:
+        raise state.Problem(f"godwit: {text}: {problem}") from None

@@ -1,8 +1,8 @@
-"""What the shared memory of a run says: workers, and the lightweight threads that each holds.
+"""What the memory of a run says of its workers.
 
 Reads only, by way of the table godwit_debug_ (src/runtime/debugger.hpp), so it needs no debug information of
 the library. Works wherever gdb can read the memory: a worker, the supervising process, a core. Workers that
-are not stopped go on meanwhile: everything is checked, nothing is believed. Does not unwind: see frames.py.
+are not stopped go on meanwhile: everything is checked, nothing is believed. Their threads: threads.py.
 Words: docs/protocols/deque.md, join.md. Document: docs/debugging.md. Test: tests/gdb.
 """
 
@@ -10,7 +10,7 @@ import struct
 
 import gdb
 
-VERSION = 1
+VERSION = 2
 NO_WORKER = (1 << 64) - 1
 MOST_OBJECTS = 50_000  # per heap that are looked at; forced steals and waiting by the million are rare
 
@@ -65,37 +65,6 @@ class Memory:
                 break
             out += byte
         return out.decode(errors="replace")
-
-
-class Thread:
-    """One lightweight thread that does not exist as an operating system thread.
-
-    state      running, queued, suspended (waits for a record), ready
-    worker     the worker in whose memory it is
-    low, top   its stack, addresses of the uni-address region; low is None if the registers are not known
-    shift      what to add to a stack address to find the byte in this process
-    registers  sp, pc and what else is known, as gdb calls them; None for running threads
-    bottom     its parent is not below it on this worker; else parent is that thread
-    record     location of what it completes when it ends, 0: it returns to its parent in place
-    """
-
-    def __init__(self, ident, state, worker):
-        self.id = ident
-        self.state = state
-        self.worker = worker
-        self.low = self.top = None
-        self.shift = 0
-        self.registers = None
-        self.parent = None
-        self.record = 0
-        self.waiting_for = 0
-        self.place = None
-        self.public = False
-        self.stolen_from = None  # worker
-        self.parent_gone = None  # own record of the parent that was stolen from here
-
-    def size(self):
-        return None if self.low is None else self.top - self.low
 
 
 class Worker:
@@ -163,12 +132,20 @@ class Run:
         n = self.names
         self.me = n["worker"]
         self.first, self.count = n["first"], n["count"]
-        self.region = (n["base"] + n["stack"], n["base"] + n["stack"] + n["stack_bytes"])
+        self.in_place = bool(n["in_place"])  # the workers are threads of this process
 
     # Addresses. A ref is worker << bits | offset, with the top bit flipped.
+    def segment(self, worker):
+        """Where worker's memory lies here."""
+        return self.names["base"] + self.names["span"] * (worker - self.first + 1)
+
+    def own_segment(self, worker):
+        """Where worker's memory lies in its own eyes."""
+        return self.segment(worker) if self.in_place else self.names["base"]
+
     def shift(self, worker):
         """What to add to an address of worker's own view to reach the same byte here."""
-        return self.names["span"] * (worker - self.first + 1)
+        return self.segment(worker) - self.own_segment(worker)
 
     def is_near(self, worker):
         return self.first <= worker < self.first + self.count
@@ -183,7 +160,22 @@ class Run:
         return f"{worker}:{offset:x}"
 
     def in_region(self, address):
-        return self.region[0] <= address <= self.region[1]
+        """Is this where stacks of threads lie?"""
+        n = self.names
+        offset = address - n["base"]
+        if self.in_place:
+            if not n["span"] <= offset < n["span"] * (self.count + 1):
+                return False
+            offset %= n["span"]
+        return n["stack"] <= offset <= n["stack"] + n["stack_bytes"]
+
+    def stack_of(self, address):
+        """Begin and end of the stack that an address lies in, where each thread has one: stack/pool.hpp."""
+        n = self.names
+        if 0 <= address - n["stacks.first"] < n["stacks.root_bytes"]:
+            return n["stacks.first"], n["stacks.first"] + n["stacks.root_bytes"]
+        low = address & ~(n["stacks.size"] - 1)
+        return low, low + n["stacks.size"]
 
     def workers(self):
         out = []
@@ -207,11 +199,12 @@ class Run:
 
     def _read_words(self, w):
         n, m = self.names, self.memory
-        base = n["base"] + self.shift(w.number)
+        base = self.segment(w.number)
         words, hot = base + n["words"], base + n["hot"]
         w.pid = m.u64(words + n["words.pid"])
         w.mail = m.u64(words + n["words.mailbox"]) != 0
         w.live = m.u64(words + n["words.live"])
+        w.ready_head = m.u64(words + n["words.ready_head"])
         if not n["lists_threads"]:
             w.started = w.pid != 0
             return
@@ -220,7 +213,7 @@ class Run:
         if not w.started:
             return
         w.in_runtime = m.u32(hot + n["hot.in_runtime"]) != 0
-        first = n["base"] + n["slots"]
+        first = self.own_segment(w.number) + n["slots"]
         size = n["slot"]
         if bottom < first or bottom > first + n["slots_bytes"] or (bottom - first) % size:
             raise gdb.MemoryError("the deque is being changed")
@@ -242,147 +235,18 @@ class Run:
             if w.slots[i - 1][3]:
                 w.stolen[w.slots[i - 1][3]] = i
 
-    def threads(self, workers, attached):
-        """All threads. attached(worker) gives the stack pointers of a worker's frames if gdb holds it."""
-        out = []
-        for w in workers:
-            if w.problem or not w.started:
-                continue
-            try:
-                w.threads = self._on_region(w, attached(w)) + self._images(w)
-            except gdb.MemoryError:
-                w.problem = "its memory cannot be read, or changes too fast: stop all workers (godwit attach)"
-            out += w.threads
-        self._relate(workers, out)
-        return out
-
-    def _on_region(self, w, stack_pointers):
-        """Thread i's continuation is in slot i + 1, slot i says where its stack ends: deque.md"""
-        out = []
-        here = [sp for sp in stack_pointers or [] if self.in_region(sp)]
-        has_running = not w.in_runtime or w.bottom > 1 or bool(here and here[0] == stack_pointers[0])
-        parent = None
-        for i in range(w.top - 1, w.bottom):
-            last = i == w.bottom - 1
-            if last and not has_running:
-                break
-            t = Thread(f"{w.number}.{i}", "running" if last else "queued", w.number)
-            t.top, t.record, t.shift = w.slots[i][0], w.slots[i][3], self.shift(w.number)
-            t.parent = parent
-            if i > 0 and i == w.top - 1:
-                t.parent_gone = w.slots[i - 1][3]
-            if not last:
-                sp, fp, extra, _ = w.slots[i + 1]
-                if not self.in_region(sp) or not sp <= t.top:
-                    raise gdb.MemoryError("the deque is being changed")
-                self._fork(t, sp, fp, extra, sp + t.shift)
-                t.public = i + 1 < w.split
-            elif here and here[0] <= t.top:
-                t.low = here[0]
-            out.append(t)
-            parent = t
-        return out
-
-    def _fork(self, t, sp, fp, extra, bytes_at):
-        """Registers of a continuation that fork_call saved; bytes_at: where the byte of sp lies here."""
-        if self.aarch64:
-            t.low = sp
-            t.registers = {"sp": sp, "x29": fp, "pc": extra - 4}
-        else:  # the return address of the call lies below
-            t.low = sp - 8
-            t.registers = {"rsp": sp, "rbp": fp, "rbx": extra, "rip": self.memory.u64(bytes_at - 8) - 1}
-
-    def _suspended(self, t, sp, bytes_at):
-        """Registers of a thread that godwit_ctx_suspend saved on its own stack. switch_ARCH.S"""
-
-        def words(count):
-            return struct.unpack(f"<{count}Q", self.memory.read(bytes_at, 8 * count))
-
-        if self.aarch64:
-            names = ["x29", "x30"] + [f"x{i}" for i in range(19, 29)]
-            t.registers = dict(zip(names, words(12)))
-            t.registers.update(sp=sp + 160, pc=t.registers["x30"] - 4)
-        else:
-            saved = words(7)
-            t.registers = dict(zip(["r15", "r14", "r13", "r12", "rbx", "rbp"], saved))
-            t.registers.update(rsp=sp + 56, rip=saved[6] - 1)
-
-    def objects(self, w):
-        """(kind, address here, offset) of what lives in a heap, the newest first; sets w.more if not all."""
-        n, m = self.names, self.memory
-        base = n["base"] + self.shift(w.number)
-        kind_at, freed_at, next_at = n["object.kind"], n["object.freed"], n["object.next"]
-        head = max(kind_at + 2, freed_at + 8, next_at + 8)
-        offset, seen = w.live, 0
-        while offset != 0:
-            if not n["heap"] <= offset < n["heap"] + n["heap_bytes"] or offset % 64:
-                raise gdb.MemoryError("the heap is being changed")
-            if seen == self.most_objects:
-                w.more = True
-                return
-            raw = m.read(base + offset, head)
-            if struct.unpack_from("<Q", raw, freed_at)[0] == 0:
-                yield struct.unpack_from("<H", raw, kind_at)[0], base + offset, offset
-            offset = struct.unpack_from("<Q", raw, next_at)[0]
-            seen += 1
-
-    def _images(self, w):
-        n, m = self.names, self.memory
-        out = []
-        for kind, at, offset in self.objects(w):  # the newest first
-            if kind != n["kind.image"]:
-                continue
-
-            def field(name):
-                return m.u64(at + n["image." + name])
-
-            waiting_for = field("waiting_for")
-            t = Thread(f"{w.number}:{offset:x}", "suspended" if waiting_for else "ready", w.number)
-            t.low, t.top, t.record, t.waiting_for = (
-                field("low"),
-                field("top"),
-                field("own_record"),
-                waiting_for,
-            )
-            bytes_at = at + n["image"]
-            if not self.in_region(t.low) or not self.in_region(t.top) or t.top < t.low:
-                continue  # being written
-            t.shift = bytes_at - t.low
-            if m.read(at + n["image.fork"], 1) != b"\0":
-                sp = field("sp")
-                self._fork(t, sp, field("fp"), field("extra"), sp + t.shift)
-                t.low = field("low")
-            else:
-                self._suspended(t, field("sp"), field("sp") + t.shift)
-            t.place = self._place(at + n["image.where"])
-            out.append(t)
-        out.reverse()  # the list has the newest first
-        return out
-
-    def _place(self, at):
-        n, m = self.names, self.memory
-        file, function = m.u64(at + n["place.file"]), m.u64(at + n["place.function"])
-        line = m.u32(at + n["place.line"])
-        if file == 0 or function == 0 or line == 0:
-            return None
-        try:
-            return m.text(function), m.text(file), line
-        except gdb.MemoryError:
-            return None
-
-    def _relate(self, workers, threads):
-        for t in threads:
-            for w in workers:
-                if t.record and t.record in w.stolen and (w.number != t.worker or ":" in t.id):
-                    t.stolen_from = w.number
+    def at(self, ref):
+        """Where the object lies here that a ref names; None: on another host."""
+        worker, offset = self.split_ref(ref)
+        return self.segment(worker) + offset if self.is_near(worker) else None
 
     def record_state(self, ref):
         """How far the thread is that completes a record; None if the record is on another host."""
-        worker, offset = self.split_ref(ref)
-        if not self.is_near(worker):
+        record = self.at(ref)
+        if record is None:
             return None
         n = self.names
-        state = self.memory.u64(n["base"] + self.shift(worker) + offset + n["record.state"])
+        state = self.memory.u64(record + n["record.state"])
         if state == n["state.done"]:
             return "done"
         return "detached" if state == n["state.detached"] else "running"

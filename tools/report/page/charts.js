@@ -1,23 +1,4 @@
-// The charts without a time axis, and the tables.
-
-const charts = new Map();  // by element id
-function chartOf(id) {
-  if (!charts.has(id)) charts.set(id, echarts.init(byId(id)));
-  return charts.get(id);
-}
-const chartStyle = () => ({animation: false, backgroundColor: "transparent", textStyle: {fontFamily: FONT}});
-const tooltipStyle = () => ({
-  backgroundColor: cssColour("card"),
-  borderColor: cssColour("line"),
-  transitionDuration: 0,
-  textStyle: {color: cssColour("text"), fontSize: 13}
-});
-const axisStyle = () => ({
-  axisLabel: {color: cssColour("soft"), hideOverlap: true},
-  nameTextStyle: {color: cssColour("soft")},
-  axisLine: {lineStyle: {color: cssColour("line")}},
-  splitLine: {lineStyle: {color: cssColour("line")}}
-});
+// The charts without a time axis.
 
 // ---- work and span
 // ---------------------------------------------------------------------------------------------------
@@ -33,7 +14,7 @@ function drawBounds() {
   chartOf("bounds").setOption(
       {
         ...chartStyle(),
-        grid: {left: 130, right: 80, top: 6, bottom: 26},
+        grid: {left: 8, right: 80, top: 6, bottom: 8, containLabel: true},
         xAxis: {
           type: "value",
           min: 0,
@@ -103,59 +84,64 @@ function fillBoundsText() {
 // ---- workers' time
 // ---------------------------------------------------------------------------------------------------
 
+const idleStates = () => STACK.filter(s => model.idle.some(w => w[s] > 0));
+
+function fillIdle() {
+  const shown = idleStates(), slept = model.sleep.some(ns => ns > 0);
+  const rows = model.idle.map((ns, w) => {
+    const all = ns.reduce((a, b) => a + b, 0) || 1;
+    return [
+      "worker " + w, ...shown.map(s => formatTime(ns[s]) + " (" + formatPercent(ns[s] / all) + ")"),
+      ...(slept ? [formatTime(model.sleep[w])] : [])
+    ];
+  });
+  const names = ["", ...shown.map(s => STATE_NAMES[s]), ...(slept ? ["asleep, of the idle time"] : [])];
+  showNumbers("idle-numbers", names, rows, rows.length <= 8);
+}
+/// A bar for each worker.
 function drawIdle() {
-  const workers = model.idle.length, order = STACK.filter(s => model.idle.some(w => w[s] > 0));
+  const workers = model.idle.length, shown = idleStates();
   const total = w => model.idle[w].reduce((a, b) => a + b, 0) || 1;
+  byId("idle-legend").replaceChildren(...shown.map(stateSwatch));
+  byId("idle").style.height = 40 + workers * Math.max(3, Math.min(30, 700 / workers)) + "px";
+  chartOf("idle").resize();
   chartOf("idle").setOption(
       {
         ...chartStyle(),
-        grid: {left: 54, right: 14, top: 58, bottom: 40},
-        legend: {
-          type: "scroll",
-          top: 0,
-          left: 0,
-          right: 0,
-          textStyle: {color: cssColour("text")},
-          itemWidth: 14,
-          itemHeight: 10
-        },
+        grid: {left: 8, right: 30, top: 4, bottom: 8, containLabel: true},
         tooltip: {
           trigger: "axis",
           axisPointer: {type: "shadow"},
           ...tooltipStyle(),
           formatter: items => {
             const w = items[0].dataIndex;
-            let html = "<b>worker " + w + "</b>";
-            for (const item of items)
-              html += "<br>" + item.marker + item.seriesName + ": " +
-                  formatTime(model.idle[w][order[item.seriesIndex]]) + " (" +
-                  formatPercent(item.value / 100) + ")";
-            if (model.sleep[w] > 0) html += "<br>asleep (of the idle time): " + formatTime(model.sleep[w]);
-            return html;
+            return "<b>worker " + w + "</b>" +
+                shown
+                    .map(s => "<br>" + STATE_NAMES[s] + ": " + formatTime(model.idle[w][s]) + " (" +
+                             formatPercent(model.idle[w][s] / total(w)) + ")")
+                    .join("");
           }
         },
         xAxis: {
-          type: "category",
-          data: model.idle.map((_, w) => String(w)),
-          name: "worker",
-          nameLocation: "middle",
-          nameGap: 24,
-          ...axisStyle(),
-          axisTick: {show: false}
-        },
-        yAxis: {
           type: "value",
           min: 0,
           max: 100,
           ...axisStyle(),
           axisLabel: {color: cssColour("soft"), formatter: "{value} %"}
         },
-        series: order.map(s => ({
+        yAxis: {
+          type: "category",
+          inverse: true,
+          data: model.idle.map((_, w) => workerName(w)),
+          ...axisStyle(),
+          axisTick: {show: false}
+        },
+        series: shown.map(s => ({
                             name: STATE_NAMES[s],
                             type: "bar",
                             stack: "time",
-                            itemStyle: {color: cssColour(STATES[s])},
-                            barMaxWidth: 60,
+                            itemStyle: {color: stateFill(STATES[s])},
+                            barMaxWidth: 22,
                             barCategoryGap: workers > 40 ? "8%" : "25%",
                             data: model.idle.map((ns, w) => 100 * ns[s] / total(w)),
                           })),
@@ -166,29 +152,45 @@ function drawIdle() {
 // ---- histograms
 // ------------------------------------------------------------------------------------------------------
 
+const FEW_SAMPLES = 20;
+/// Few samples are numbers, and so is one bar; a chart has more to say.
+const inWords = h => h.count <= FEW_SAMPLES || h.bins.filter(b => b[2] > 0).length < 2;
+/// The samples of a histogram, each as the middle of its bin.
+function samples(h) {
+  const format = formatBy(h.unit);
+  return h.bins.filter(b => b[2] > 0)
+      .map(([low, high, n]) => {
+        const middle = Math.min(low === 0 ? high : Math.sqrt(low * high), h.max ?? Infinity);
+        return format(Number(middle.toPrecision(2))) + (n > 1 ? " (" + formatCount(n) + " times)" : "");
+      })
+      .join(", ");
+}
 function buildHistograms() {
-  for (const h of model.histograms) {
-    const format = formatBy(h.unit), known = h.median !== undefined;
-    const text = h.count === 0 ? "none" :
-                                 formatCount(h.count) +
-            (known ? ": median " + format(h.median) + ", mean " + format(h.mean) + ", 99 % below " +
-                     format(h.p99) + ", most " + format(h.max) :
-                     "");
-    byId("histograms")
-        .append(element(
-            "div", {className: "histogram"}, element("h3", {}, h.title), element("p", {}, h.note),
-            element("p", {}, text), element("div", {
-              id: "histogram-" + h.id,
-              className: "chart",
-              role: "img",
-              hidden: h.count === 0,
-              "aria-label": h.title + ": " + text
-            })));
+  for (const h of [...model.histograms].sort((a, b) => inWords(a) - inWords(b))) {
+    const format = formatBy(h.unit);
+    let text = formatCount(h.count);
+    if (inWords(h))
+      text += (h.count === 1 ? ", about " : ", each about ") + samples(h);
+    else if (h.median !== undefined)
+      text += ": median " + format(h.median) + ", mean " + format(h.mean) + ", 99 % below " + format(h.p99) +
+          ", most " + format(h.max);
+    const box = element(
+        "div", {className: "histogram"}, element("h3", {}, h.title), element("p", {}, h.note),
+        element("p", {}, text));
+    if (!inWords(h))
+      box.append(element("div", {
+        id: "histogram-" + h.id,
+        className: "chart",
+        role: "img",
+        "aria-label": h.title + ": " + text
+      }));
+    byId("histograms").append(box);
   }
+  byId("histograms-note").hidden = model.histograms.every(inWords);
 }
 function drawHistograms() {
   for (const h of model.histograms) {
-    if (h.count === 0) continue;
+    if (inWords(h)) continue;
     const format = formatBy(h.unit), most = Math.max(...h.bins.map(b => b[2]));
     const base = h.unit === "bytes" ? 4 : 10;
     // Whole powers at both ends, so that the axis has at least two numbers.
@@ -264,27 +266,61 @@ const MATRIX = [
   ["steals", "number of steals", 2, formatCount], ["stolen bytes", "bytes of stack", 3, formatBytes],
   ["resumed threads", "suspended threads taken", 4, formatCount]
 ];
+const SMALL_MATRIX = 10;  // rows: more are a chart, with the largest numbers beside it
 let matrixShown = 0;
+const matrixName = i => {
+  const m = model.matrix, last = Math.min((i + 1) * m.group, model.run.workers) - 1;
+  return m.group === 1 ? String(i) : i * m.group + "–" + last;
+};
 function buildMatrix() {
-  MATRIX.forEach(
-      ([name], i) => byId("matrix-choice")
-                         .append(element(
-                             "button", {
-                               id: "matrix-" + i,
-                               onclick: () => {
-                                 matrixShown = i;
-                                 drawMatrix();
-                               }
-                             },
-                             name)));
+  byId("matrix-section").hidden = model.run.workers < 2;
+  const shown = MATRIX.map((_, i) => i).filter(i => model.matrix.cells.some(c => c[MATRIX[i][2]] > 0));
+  byId("matrix-none").hidden = shown.length > 0;
+  byId("matrix").hidden = shown.length === 0 || model.matrix.size <= SMALL_MATRIX;
+  byId("matrix-choice").hidden = shown.length < 2;
+  if (shown.length === 0) return;
+  matrixShown = shown[0];
+  for (const i of shown)
+    byId("matrix-choice")
+        .append(element(
+            "button", {
+              id: "matrix-" + i,
+              onclick: () => {
+                matrixShown = i;
+                drawMatrix();
+              }
+            },
+            MATRIX[i][0]));
+}
+/// All pairs, or those with most.
+function fillMatrixTable() {
+  const m = model.matrix, [, what, column, format] = MATRIX[matrixShown];
+  byId("matrix-table").replaceChildren();
+  if (m.size <= SMALL_MATRIX) {
+    const all = Array.from({length: m.size}, (_, i) => i);
+    byId("matrix-table").append(headRow([what + ", by", ...all.map(from => "from " + matrixName(from))]));
+    for (const by of all) {
+      const found = from => m.cells.find(c => c[0] === from && c[1] === by)?.[column] ?? 0;
+      byId("matrix-table").append(element(
+          "tr", {}, cell("worker " + by, false),
+          ...all.map(from => cell(from === by && found(from) === 0 ? "–" : format(found(from)), true))));
+    }
+    return;
+  }
+  byId("matrix-table").append(headRow(["most: taken by worker", "from worker", what]));
+  for (const c of [...m.cells].sort((a, b) => b[column] - a[column]).slice(0, 12))
+    byId("matrix-table").append(element(
+        "tr", {}, cell(matrixName(c[1]), false), cell(matrixName(c[0]), true), cell(format(c[column]), true)));
 }
 function drawMatrix() {
-  MATRIX.forEach((_, i) => byId("matrix-" + i).setAttribute("aria-pressed", String(i === matrixShown)));
+  for (const button of byId("matrix-choice").children)
+    button.setAttribute("aria-pressed", String(button.id === "matrix-" + matrixShown));
   const m = model.matrix, [, what, column, format] = MATRIX[matrixShown];
-  const names = Array.from(
-      {length: m.size},
-      (_, i) => m.group === 1 ? String(i) :
-                                i * m.group + "–" + (Math.min((i + 1) * m.group, model.run.workers) - 1));
+  if (m.cells.length === 0) return;
+  fillMatrixTable();
+  if (m.size <= SMALL_MATRIX) return;
+  const names = Array.from({length: m.size}, (_, i) => matrixName(i));
+  byId("matrix").setAttribute("aria-label", "By taker and owner: " + what + ". The table has the most of them.");
   const cells = m.cells.filter(c => c[column] > 0);
   const most = Math.max(1, ...cells.map(c => c[column]));
   const least = Math.min(most, ...cells.map(c => c[column]));
@@ -318,77 +354,8 @@ function drawMatrix() {
         series: [{
           type: "heatmap",
           data: cells.map(c => [c[0], c[1], shade(c[column]), c[column]]),
-          itemStyle: {borderColor: cssColour("card"), borderWidth: m.size > 32 ? 0 : 1},
-          label: {show: m.size <= 10, formatter: p => format(p.value[3])}
+          itemStyle: {borderColor: cssColour("card"), borderWidth: m.size > 32 ? 0 : 1}
         }],
       },
       true);
-}
-
-// ---- tables
-// ----------------------------------------------------------------------------------------------------------
-
-const cell = (text, number, small) => {
-  const td = element("td", {className: number ? "number" : ""}, text);
-  if (small) td.append(element("small", {}, small));
-  return td;
-};
-const headRow = names => element(
-    "tr", {}, ...names.map((n, i) => element("th", {className: i > 0 ? "number" : "", scope: "col"}, n)));
-
-function fillPlaces() {
-  const rows =
-      model.places.filter(p => p.count > 0).sort((a, b) => b.idle - a.idle || b.wait - a.wait).slice(0, 20);
-  if (rows.length === 0) {
-    byId("places").replaceWith(element("p", {}, "No thread waited for another worker's thread, nor for anything else."));
-    return;
-  }
-  byId("places").append(headRow([
-    "place", "waits", "workers idle because of it", "threads waited", "of that, ready", "each"
-  ]));
-  for (const p of rows) {
-    const tr = element(
-        "tr", {}, cell(p.name, false, p.what || p.function), cell(formatCount(p.count), true),
-        cell(formatTime(p.idle), true), cell(formatTime(p.wait), true), cell(formatTime(p.ready), true),
-        cell(formatTime(p.wait / p.count), true));
-    tr.title = p.line > 0 ? p.file + ":" + p.line : p.file;
-    byId("places").append(tr);
-  }
-}
-function fillStays() {
-  const rows = model.places.filter(p => p.stays > 0).sort((a, b) => b.stays - a.stays).slice(0, 20);
-  byId("stays-section").hidden = rows.length === 0;
-  if (rows.length === 0) return;
-  byId("stays").append(headRow(["spawned or waited at", "threads that stayed", "by stale words only"]));
-  for (const p of rows)
-    byId("stays").append(element(
-        "tr", {}, cell(p.name, false, p.function), cell(formatCount(p.stays), true),
-        cell(formatCount(p.stale), true)));
-}
-function fillCounters() {
-  const of_global = c => /^global_|^far_(gets|puts|atomics)$/.test(c.name);
-  const global = model.counters.filter(of_global);
-  byId("global-section").hidden = global.length === 0;
-  if (global.length !== 0) fillTable("global", global);
-  if (model.counters.length === 0) {
-    byId("counters").replaceWith(element("p", {}, "The file has no counters."));
-    return;
-  }
-  fillTable("counters", model.counters.filter(c => !of_global(c)));
-}
-function fillTable(id, counters) {
-  const workers = model.run.workers, each = workers <= 8;
-  const perWorker =
-      each ? Array.from({length: workers}, (_, w) => "worker " + w) : ["least of a worker", "mean", "most"];
-  byId(id).append(headRow(["counter", "all", ...perWorker]));
-  for (const c of counters) {
-    const format = formatBy(c.unit), values = c.values;
-    const shown = each ?
-        values :
-        [Math.min(...values), values.reduce((a, b) => a + b, 0) / values.length, Math.max(...values)];
-    byId(id).append(element(
-            "tr", {title: c.name}, cell(c.label, false, c.what),
-            cell(format(c.total) + (c.maximum ? " (most)" : ""), true),
-            ...shown.map(v => cell(format(v), true))));
-  }
 }

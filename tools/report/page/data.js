@@ -138,16 +138,18 @@ if (hasTrace) {
   byId("blob-ready").remove();
 }
 
+const stateSums = () => new Float64Array(STATES.length);
+
 /// Mean number of workers in each state, and ready threads, in `columns` equal parts of [from, to).
 function activity(from, to, columns) {
   const width = (to - from) / columns;
   const result = STATES.map(() => new Float64Array(columns));
-  const last = new Float64Array(6), now = new Float64Array(6);
+  const last = stateSums(), now = stateSums();
   for (const line of lines) {
     let piece = line.sumsAt(from, last);
     for (let c = 0; c < columns; ++c) {
       piece = line.sumsAt(from + (c + 1) * width, now, piece);
-      for (let s = 0; s < 6; ++s) result[s][c] += (now[s] - last[s]) / width;
+      for (let s = 0; s < STATES.length; ++s) result[s][c] += (now[s] - last[s]) / width;
       last.set(now);
     }
   }

@@ -9,7 +9,9 @@ const STATE_NAMES = [
 ];
 const FONT = "system-ui, -apple-system, \"Segoe UI\", Roboto, \"Noto Sans\", \"DejaVu Sans\", sans-serif";
 const BUSY = 0, GETTING = 1, NO_WORK = 2, JOIN = 3, TRANSPORT = 4, UNKNOWN = 5,
-      LOCK = 6, EVENT = 7, OUTSIDE = 8, MIXTURE = 15;
+      LOCK = 6, EVENT = 7, OUTSIDE = 8, ACCESS = 9, MIXTURE = 15;
+/// Busy at the bottom, then what follows from most to least interesting.
+const STACK = [BUSY, ACCESS, GETTING, LOCK, EVENT, JOIN, TRANSPORT, OUTSIDE, NO_WORK, UNKNOWN];
 
 function digits(value) {
   const size = Math.abs(value);
@@ -51,6 +53,21 @@ function pixel(hex) {
   const [r, g, b] = hexToRgb(hex);
   return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
 }
+function mixed(a, b, part) {
+  const [x, y] = [hexToRgb(a), hexToRgb(b)];
+  return "#" + x.map((v, i) => Math.round(v + (y[i] - v) * part).toString(16).padStart(2, "0")).join("");
+}
+/// Contrast of two colours as the Web Content Accessibility Guidelines define it, 1 to 21.
+function contrast(a, b) {
+  const light = hex => hexToRgb(hex)
+                           .map(v => v / 255)
+                           .map(v => v <= 0.04045 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4))
+                           .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
+  return (x + 0.05) / (y + 0.05);
+}
+/// Black or white, whichever is read better on a colour.
+const inkOn = hex => contrast(hex, "#ffffff") >= contrast(hex, "#000000") ? "#ffffff" : "#000000";
 function isDark() { return matchMedia("(prefers-color-scheme: dark)").matches; }
 /// Shades that tell neighbouring threads apart, all blue to green: orange and grey are idle.
 function threadColours() {

@@ -1,9 +1,13 @@
 // Puts the page together, and again when the theme or the size changes.
 
+const LEVELS = {good: "good", cause: "cause", hint: "hint", caveat: "caution"};
+
 function fillSummary() {
   model.findings.forEach((f, i) => {
+    if (i === 0 && !f.text && !f.advice) return;
     const box = element("div", {className: "finding " + f.level + (i === 0 ? " first" : "")});
-    if (i > 0 || !f.text) box.append(element("h3", {}, f.title));
+    if (i > 0) box.append(element("span", {className: "level"}, LEVELS[f.level]));
+    if (i > 0) box.append(element("h3", {}, f.title));
     if (f.text) box.append(element("p", {}, f.text));
     if (f.advice) box.append(element("p", {className: "advice"}, f.advice));
     byId("summary").append(box);
@@ -39,6 +43,7 @@ function start() {
   byId("idle-section").hidden = model.idle.length === 0;
   byId("bounds-section").hidden = !(model.bounds.t1 > 0);
   byId("histograms-section").hidden = model.histograms.length === 0;
+  if (model.idle.length > 0) fillIdle();
   if (hasTrace) {
     startTime();
     buildMatrix();
@@ -49,24 +54,14 @@ function start() {
   if (model.bounds.t1 > 0) fillBoundsText();
   buildHistograms();
   fillCounters();
-  draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  let width = innerWidth, pending = 0;
-  addEventListener("resize", () => {
-    if (innerWidth === width) return;
-    width = innerWidth;
-    clearTimeout(pending);
-    pending = setTimeout(() => {
-      for (const chart of [...charts.values(), activityChart, timelineChart])
-        if (chart) chart.resize();
-      if (hasTrace) {
-        fillActivity();
-        drawMoves();
-      }
-    }, 100);
+  listContents();
+  keepDrawn(draw, () => {
+    if (!hasTrace) return;
+    fillActivity();
+    drawMoves();
   });
   // For scripts that drive the page (tests/report/browser_test.py).
-  window.godwitReport = {view, setView, painted: () => painted, model, lines};
+  window.godwitReport = {view, setView, painted: () => painted, model, lines, mark};
   document.documentElement.dataset.ready = "yes";
 }
 start();

@@ -1,16 +1,16 @@
 // Movable memory: the map of its parts and their owners over time, and tables of what moved (model.moves,
-// written by page.cpp). Colours tell hosts apart, shades the workers of one host; on one host, workers.
+// written by page.cpp). Colours and patterns tell hosts apart, shades the workers of one host; on one host, workers.
 
 const OWNER_COLOURS = 8;
 let movesShown = 0;
 
-function mixed(a, b, part) {
-  const [x, y] = [hexToRgb(a), hexToRgb(b)];
-  return "#" + x.map((v, i) => Math.round(v + (y[i] - v) * part).toString(16).padStart(2, "0")).join("");
-}
+/// What has a hue and a pattern of its own: a host, or a worker if there is one host.
+const hueOf = worker => model.run.hosts > 1 ? model.hosts[worker] : worker;
+const ownerPattern = worker =>
+    worker < 0 ? PATTERNS.unknown : [null, ...Object.values(PATTERNS)][hueOf(worker) % OWNER_COLOURS];
 function ownerColour(worker) {
   if (worker < 0) return cssColour("unknown");
-  const several = model.run.hosts > 1, host = several ? model.hosts[worker] : worker;
+  const several = model.run.hosts > 1, host = hueOf(worker);
   const turn = Math.floor(host / OWNER_COLOURS);  // the colours again, paler
   let paler = Math.min(turn * 0.3, 0.6);
   if (several) {
@@ -106,11 +106,8 @@ function fillMovesLegend(m) {
   for (const row of m.map.rows)
     for (let i = 0; i < row.runs.length; i += 2) seen.add(row.runs[i]);
   const owners = [...seen].sort((a, b) => a - b), most = 16;
-  byId("moves-legend").replaceChildren(...owners.slice(0, most).map(w => {
-    const s = element("span", {}, ownerName(w));
-    s.style.setProperty("--swatch", ownerColour(w));
-    return s;
-  }));
+  byId("moves-legend").replaceChildren(
+      ...owners.slice(0, most).map(w => swatch(ownerName(w), ownerColour(w), ownerPattern(w))));
   if (owners.length > most)
     byId("moves-legend").append("and " + (owners.length - most) + " more: hold the pointer over the map");
 }
@@ -136,7 +133,8 @@ function drawMoves() {
     }
   });
   const most = Math.max(1, ...counts), text = cssColour("text");
-  const colour = new Map(runs.map(r => [r[3], ownerColour(r[3])]));
+  const owners = [...new Set(runs.map(r => r[3]))];
+  const colour = new Map(owners.map(w => [w, fillOf(ownerColour(w), ownerPattern(w))]));
   const low = r => r * map.group, high = r => Math.min((r + 1) * map.group, m.parts);
   const moment = t => formatMoment(t, span / map.columns, map.to);
   const between = d => moment(d[0]) + " … " + moment(d[1]);

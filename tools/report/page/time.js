@@ -106,10 +106,11 @@ function zoomOptions(slider) {
       [inside];
 }
 
-// Busy at the bottom, then what follows from most to least interesting.
-const STACK = [BUSY, GETTING, LOCK, EVENT, JOIN, TRANSPORT, OUTSIDE, NO_WORK, UNKNOWN];
-const present = () =>
-    STACK.filter(s => model.idle.some(w => w[s] > 0) || (s === UNKNOWN && model.dropped > 0));
+/// The states that the time lines have; single accesses are estimated, and in no line.
+const present = () => STACK.filter(
+    s => s !== ACCESS && (model.idle.some(w => w[s] > 0) || (s === UNKNOWN && model.dropped > 0)));
+
+const everReady = () => model.ready_most > 0;
 
 function activitySeries() {
   const box = byId("activity").clientWidth;
@@ -134,13 +135,14 @@ function activitySeries() {
                          symbol: "none",
                          animation: false,
                          lineStyle: {width: 0},
-                         areaStyle: {color: cssColour(STATES[s]), opacity: 1},
-                         itemStyle: {color: cssColour(STATES[s])},
+                         areaStyle: {color: stateFill(STATES[s]), opacity: 1},
+                         itemStyle: {color: stateFill(STATES[s])},
                          data: points(heights, data.states[s]),
                          emphasis: {disabled: true},
                        };
                      })
                      .reverse();
+  if (!everReady()) return series;
   series.push({
     id: "ready",
     name: "ready, not running",
@@ -168,6 +170,10 @@ function activityTooltip(items) {
   return html;
 }
 function drawActivity() {
+  byId("activity-legend")
+      .replaceChildren(
+          ...present().map(stateSwatch),
+          ...(everReady() ? [swatch("ready, not running (line)", cssColour("ready"))] : []));
   const axis = {
     axisLabel: {color: cssColour("soft")},
     nameTextStyle: {color: cssColour("soft")},
@@ -176,19 +182,7 @@ function drawActivity() {
   activityChart.setOption(
       {
         ...chartStyle(),
-        grid: {left: 64, right: 64, top: 58, bottom: 28},
-        legend: {
-          type: "scroll",
-          selectedMode: false,
-          data: [...present().map(s => STATE_NAMES[s]), "ready, not running"],
-          top: 0,
-          left: 0,
-          right: 0,
-          textStyle: {color: cssColour("text")},
-          itemWidth: 14,
-          itemHeight: 10,
-          inactiveColor: cssColour("line")
-        },
+        grid: {left: 64, right: 64, top: 30, bottom: 28},
         tooltip: {
           trigger: "axis",
           formatter: activityTooltip,
@@ -202,6 +196,7 @@ function drawActivity() {
           {
             type: "value",
             name: "workers",
+            nameGap: 8,
             min: 0,
             max: model.run.workers,
             ...axis,
@@ -210,6 +205,8 @@ function drawActivity() {
           {
             type: "value",
             name: "ready threads",
+            show: everReady(),
+            nameGap: 8,
             min: 0,
             max: v => Math.max(1, Math.ceil(v.max * 1.05)),
             ...axis,
@@ -229,17 +226,17 @@ let canvases = [], turn = 0, painted = 0;
 const rowHeight = () => Math.max(5, Math.min(34, Math.floor(880 / model.run.workers)));
 
 /// Heights of a column's states, from below, in rows of pixels.
-function columnPixels(share, height, colours, busyColour, put) {
+function columnPixels(share, height, colourAt, put) {
   let sum = 0, y = 0;
   for (const s of STACK) {
     sum += share[s];
     const to = Math.min(height, Math.round(sum * height));
-    for (; y < to; ++y) put(y, s === BUSY ? busyColour : colours[s]);
+    for (; y < to; ++y) put(y, colourAt(s, y));
   }
 }
 
-function paintRow(line, pixels, width, top, height, colours, shades) {
-  const last = new Float64Array(6), now = new Float64Array(6), share = new Float64Array(6);
+function paintRow(line, pixels, width, top, height, tiles, shades) {
+  const last = stateSums(), now = stateSums(), share = stateSums();
   const perColumn = (view.to - view.from) / width;
   let piece = line.sumsAt(view.from, last), column = 0;
   const put = (y, colour) => {
@@ -248,24 +245,25 @@ function paintRow(line, pixels, width, top, height, colours, shades) {
   for (column = 0; column < width; ++column) {
     const first = piece;
     piece = line.sumsAt(view.from + (column + 1) * perColumn, now, piece);
-    for (let s = 0; s < 6; ++s) share[s] = (now[s] - last[s]) / perColumn;
+    for (let s = 0; s < STATES.length; ++s) share[s] = (now[s] - last[s]) / perColumn;
     last.set(now);
     // A column inside one thread has the thread's colour; where many meet, the common one.
-    let colour = colours[BUSY];
+    let colour = tiles[BUSY][0];
     if (line.kind[first] === BUSY && (piece === first || share[BUSY] > 0.5)) {
       const shown = line.kind[piece] === BUSY && piece === first + 1 ? piece : first;
       if (piece <= first + 2) colour = shades[(line.thread[shown] & 0x7fffffff) % shades.length];
     } else if (line.kind[piece] === BUSY && piece === first + 1) {
       colour = shades[(line.thread[piece] & 0x7fffffff) % shades.length];
     }
-    columnPixels(share, height, colours, colour, put);
+    columnPixels(
+        share, height, (s, y) => s === BUSY ? colour : tiles[s][(y & 7) * 8 + (column & 7)], put);
   }
 }
 
 function paintLabels(context, box, ratio, rows) {
   const scale = box.width / (view.to - view.from);
   context.font = 11 * ratio + "px system-ui, sans-serif";
-  context.fillStyle = isDark() ? "#0c1016" : "#ffffff";
+  const shades = threadColours();
   context.textBaseline = "middle";
   lines.forEach((line, w) => {
     if (line.count === 0) return;
@@ -273,6 +271,7 @@ function paintLabels(context, box, ratio, rows) {
          ++i) {
       const from = Math.max(line.begin[i], view.from), to = Math.min(line.begin[i + 1], view.to);
       if (line.kind[i] !== BUSY || (to - from) * scale < 64 || line.thread[i] < 0) continue;
+      context.fillStyle = inkOn(shades[line.thread[i] % shades.length]);
       context.fillText(
           "thread " + line.thread[i], ((from - view.from) * scale + 5) * ratio, rows[w].middle,
           ((to - from) * scale - 8) * ratio);
@@ -317,11 +316,11 @@ function paintTimeline(box) {
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
-  const colours = STATES.map(s => pixel(cssColour(s))), shades = threadColours().map(pixel);
+  const tiles = STATES.map(stateTile), shades = threadColours().map(pixel);
   const band = height / lines.length, gap = band >= 4 * ratio ? Math.round(Math.max(1, band * 0.12)) : 0;
   const rows = lines.map((line, w) => {
     const top = Math.round(w * band) + (gap >> 1), bottom = Math.round((w + 1) * band) - ((gap + 1) >> 1);
-    if (line.count > 0) paintRow(line, pixels, width, top, Math.max(1, bottom - top), colours, shades);
+    if (line.count > 0) paintRow(line, pixels, width, top, Math.max(1, bottom - top), tiles, shades);
     return {middle: (top + bottom) / 2};
   });
   context.putImageData(image, 0, 0);
@@ -337,6 +336,7 @@ function workerName(w) {
 }
 function drawTimeline() {
   const rows = model.run.workers;
+  byId("legend").replaceChildren(...present().map(stateSwatch));
   byId("timeline").style.height = rows * rowHeight() + 76 + "px";
   timelineChart.resize();
   timelineChart.setOption(
@@ -370,87 +370,6 @@ function drawTimeline() {
       true);
 }
 
-// ---- what is under the pointer
-// -------------------------------------------------------------------------------------
-
-const BEGUN = ["", "began as the first thread", "stolen", "resumed", "began here", "left here by a thief"];
-const ENDED =
-    ["", "ended", "ended; its waiter follows", "left at an outstanding join", "yielded", "taken by a thief",
-     "left to wait for something else"];
-
-function describePiece(line, i) {
-  const out = [], from = line.begin[i], to = line.begin[i + 1], kind = line.kind[i];
-  if (kind === MIXTURE) {
-    out.push(["", formatCount(line.thread[i]) + " short pieces, shown together"]);
-    STATES.forEach((_, s) => {
-      const ns = line.sums[s][i + 1] - line.sums[s][i];
-      if (ns > 0) out.push([STATE_NAMES[s], formatPercent(ns / (to - from)) + " (" + formatTime(ns) + ")"]);
-    });
-  } else if (kind === BUSY) {
-    const other = line.other[i], place = line.place[i];
-    const origin = other >= 0 && [2, 3, 4].includes(line.begun[i]) ? " (from worker " + other + ")" : "";
-    out.push(["", line.thread[i] >= 0 ? "thread " + line.thread[i] : "a thread"]);
-    if (BEGUN[line.begun[i]]) out.push(["how it came", BEGUN[line.begun[i]] + origin]);
-    if (ENDED[line.ended[i]]) out.push(["how it went", ENDED[line.ended[i]]]);
-    if (place >= 0)
-      out.push([
-        "at",
-        model.places[place].name + (model.places[place].function ? ", " + model.places[place].function : "")
-      ]);
-  } else {
-    out.push(["", STATE_NAMES[kind]]);
-    const before = i - 1;
-    if (kind === JOIN && before >= 0 && line.place[before] >= 0)
-      out.push(["at", model.places[line.place[before]].name]);
-  }
-  out.push(
-      ["from", formatMoment(from, Math.max(1, (to - from) / 1000), whole.to)],
-      ["for", formatTime(to - from)]);
-  return out;
-}
-function describe(worker, time, perPixel) {
-  const line = lines[worker];
-  if (!line || line.count === 0) return [];
-  const first = line.pieceAt(time), last = line.pieceAt(time + perPixel);
-  if (last - first < 2) {
-    const longer =
-        last > first && line.begin[last + 1] - line.begin[last] > line.begin[first + 1] - line.begin[first];
-    return describePiece(line, longer ? last : first);
-  }
-  const a = new Float64Array(6), b = new Float64Array(6);
-  line.sumsAt(time, a);
-  line.sumsAt(time + perPixel, b);
-  const out = [["", formatCount(last - first + 1) + " pieces within this pixel: zoom in to see them"]];
-  STATES.forEach((_, s) => {
-    if (b[s] > a[s]) out.push([STATE_NAMES[s], formatPercent((b[s] - a[s]) / perPixel)]);
-  });
-  out.push(["at", formatMoment(time, perPixel, whole.to)]);
-  return out;
-}
-function showHover(event) {
-  const box = byId("hover"), point = [event.offsetX, event.offsetY];
-  if (!timelineChart.containPixel({gridIndex: 0}, point)) {
-    box.hidden = true;
-    return;
-  }
-  const [time, row] = timelineChart.convertFromPixel({gridIndex: 0}, point);
-  const perPixel = (view.to - view.from) / Math.max(1, timelineChart.getWidth() - 128);
-  const parts = describe(row, time, perPixel);
-  if (parts.length === 0) {
-    box.hidden = true;
-    return;
-  }
-  box.replaceChildren(
-      element("b", {}, "worker " + row + (model.run.hosts > 1 ? " on host " + model.hosts[row] : "")));
-  for (const [name, value] of parts)
-    box.append(element("br"), name ? name + ": " + value : element("b", {}, value));
-  box.hidden = false;
-  const host = byId("timeline"), left = host.offsetLeft + event.offsetX,
-        flip = left > host.clientWidth * 0.65;
-  box.style.left = flip ? Math.max(0, left - box.offsetWidth - 14) + "px" : left + 16 + "px";
-  box.style.top = host.offsetTop + event.offsetY + 14 + "px";
-}
-
 function onKey(event) {
   const actions = {
     "+": () => zoomBy(0.5),
@@ -458,28 +377,39 @@ function onKey(event) {
     "-": () => zoomBy(2),
     "0": () => setView(whole.from, whole.to),
     "ArrowLeft": () => moveBy(-0.25),
-    "ArrowRight": () => moveBy(0.25)
+    "ArrowRight": () => moveBy(0.25),
+    "ArrowUp": () => markWorker(-1),
+    "ArrowDown": () => markWorker(1),
+    ",": () => markPiece(-1),
+    ".": () => markPiece(1),
+    "Escape": () => byId("hover").hidden = true
   };
   if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in actions)) return;
   event.preventDefault();
   actions[event.key]();
 }
 
+function activityInWords() {
+  const sum = s => model.idle.reduce((n, worker) => n + worker[s], 0);
+  const all = STACK.reduce((n, s) => n + sum(s), 0) || 1;
+  return "Workers over time. On average, of " + model.run.workers + ": " +
+      present().map(s => digits(model.run.workers * sum(s) / all) + " " + STATE_NAMES[s]).join(", ");
+}
 function startTime() {
   whole.from = view.from = model.timeline.from;
   whole.to = view.to = Math.max(model.timeline.to, model.timeline.from + 1);
-  activityChart = echarts.init(byId("activity"));
-  timelineChart = echarts.init(byId("timeline"));
+  activityChart = chartOf("activity");
+  timelineChart = chartOf("timeline");
+  byId("activity").setAttribute("aria-label", activityInWords());
+  byId("ready-note").textContent = everReady() ?
+      "Line: threads at outstanding joins that could go on and do not (right axis). A line above zero while " +
+          "workers are idle is work that nobody picks up." :
+      "No thread was ever ready and not running: a line of these is left out.";
   const exact = model.timeline.threshold === 0;
   byId("detail").textContent = exact ?
       "All " + formatCount(model.timeline.pieces) + " pieces are exact." :
       "There are too many events for one page: pieces shorter than " + formatTime(model.timeline.threshold) +
           " are shown together (--from, --to and --page-mib show more).";
-  for (const s of present()) {
-    const swatch = element("span", {}, STATE_NAMES[s]);
-    swatch.style.setProperty("--swatch", "var(--" + STATES[s] + ")");
-    byId("legend").append(swatch);
-  }
   byId("path-label").hidden = model.path.pieces.length === 0;
   if (model.path.cut)
     byId("path-label").append(" (its last " + formatCount(model.path.pieces.length) + " pieces)");

@@ -1,0 +1,53 @@
+// Step 2 of docs/tutorial.md: sixteen threads, an equal part of the range for each.
+#include <godwit/godwit.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+namespace gw = godwit;
+
+/// Oscillates faster and faster towards 0.
+double f(double x) {
+  double sum = 0;
+  for (int k = 1; k <= 20; ++k) sum += std::sin(k / x) / (k * k);
+  return sum;
+}
+
+struct interval {
+  double low, high;
+  double at_low, at_middle, at_high;  // the function there
+  double simpson() const { return (high - low) / 6 * (at_low + 4 * at_middle + at_high); }
+};
+
+interval make_interval(double low, double high) { return {low, high, f(low), f((low + high) / 2), f(high)}; }
+
+/// The integral over i; halves it until both halves say the same as the whole.
+double integrate(interval i, double tolerance) {
+  const double middle = (i.low + i.high) / 2;
+  const interval left{i.low, middle, i.at_low, f((i.low + middle) / 2), i.at_middle};
+  const interval right{middle, i.high, i.at_middle, f((middle + i.high) / 2), i.at_high};
+  const double fine = left.simpson() + right.simpson();
+  const double error = (fine - i.simpson()) / 15;
+  if (std::abs(error) <= tolerance) return fine + error;
+  return integrate(left, tolerance / 2) + integrate(right, tolerance / 2);
+}
+
+double all() {
+  constexpr int parts = 16;
+  const double low = 0.0005, width = (1 - low) / parts;
+  std::vector<gw::future<double>> threads;
+  for (int i = 0; i < parts; ++i)
+    threads.push_back(gw::spawn(
+        [=] { return integrate(make_interval(low + i * width, low + (i + 1) * width), 1e-12 / parts); }));
+  double sum = 0;
+  for (auto& t : threads) sum += t.join();
+  return sum;
+}
+
+int main(int argc, char** argv) {
+  return gw::run(argc, argv, [] {
+    const double sum = all();
+    std::printf("the integral is %.6f\n", sum);
+  });
+}

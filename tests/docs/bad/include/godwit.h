@@ -1,0 +1,2 @@
+int gw_named(void);
+int gw_forgotten(void);

@@ -1,0 +1,48 @@
+#!/bin/bash
+# report.sh LAUNCHER GODWIT_REPORT ONE_LOCK WITHOUT_DEBUG_INFO SOURCE: what an ordinary program leaves behind with
+# GODWIT_TRACE, GODWIT_STATS and GODWIT_STATS_JSON, however it ends. Both programs are SOURCE.
+set -u
+launcher=$1 report=$2 program=$3 plain=$4 source=$5
+folder=$(mktemp -d) && trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+at() { echo "$(basename "$source"):$(grep -n "// line: $1\$" "$source" | cut -d: -f1)"; }
+fail() {
+  echo "$*"
+  cat said
+  exit 1
+}
+
+# run STATUS PROGRAM HOW: most threads wait for the lock, more than there are workers
+run() {
+  rm -f trace stats.json said
+  GODWIT_WORKERS=2 GODWIT_SPARE_WORKERS=0 GODWIT_TRACE=trace GODWIT_STATS=1 GODWIT_STATS_JSON=stats.json \
+    "$launcher" env "$2" 8 "$3" >said 2>&1
+  local status=$?
+  [ $status -eq "$1" ] || fail "$3: status $status, not $1"
+}
+
+for end in "0 return" "3 exit_in_thread" "0 fork" "0 system"; do
+  read -r status how <<<"$end"
+  run "$status" "$program" "$how"
+  [ "$(grep -c 'events of 2 workers' said)" = 1 ] || fail "$how: one process writes one trace"
+  grep -n . said | awk -F: '/own handler/ {h = $1} /godwit: busy, %/ {t = $1} END {exit !(h && t && h < t)}' ||
+    fail "$how: the table comes after the program's handlers"
+  grep -Eq 'godwit: suspensions .* [1-9][0-9]*$' said || fail "$how: threads were suspended"
+  python3 -c 'import json; s = json.load(open("stats.json")); assert len(s["worker_stats"]) == 2, s' ||
+    fail "$how: stats.json is not as it should be"
+  first=$("$report" --text trace | head -n 1)
+  [[ $first == "Locks: up to "*" threads at once waited for a mutex at $(at lock)."* ]] || fail "$how: says: $first"
+  [ "$(grep -ao "$(at barrier)" trace | wc -l)" -ge 7 ] || fail "$how: seven threads waited at $(at barrier)"
+done
+
+run 0 "$plain" return
+first=$("$report" --text trace | head -n 1)
+[[ $first =~ at\ (worker|work_under_lock)\ \+\ 0x ]] || fail "without debug information: $first"
+
+run 0 "$program" _exit
+grep -q godwit: said && fail "_exit ends at once"
+[ ! -s trace ] && [ ! -s stats.json ] || fail "_exit leaves nothing"
+
+GODWIT_TRACE=/no/such/folder/trace "$launcher" "$program" 2 return >said 2>&1
+[ $? -eq 70 ] && grep -q 'cannot write /no/such/folder/trace' said || fail "a name that is no good"
+echo "as it should be"

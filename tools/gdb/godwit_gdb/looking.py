@@ -1,0 +1,20 @@
+"""The thread that `godwit select` shows, as long as it does."""
+
+shown = None  # what shows it: a Replica or an InPlace
+line = None  # what `godwit where` says of it
+
+
+def stay(what, where):
+    global shown, line
+    what.keep()
+    shown, line = what, where
+
+
+def leave():
+    """Back to what was selected before. False: nothing is shown."""
+    global shown
+    if shown is None:
+        return False
+    what, shown = shown, None
+    what.__exit__(None, None, None)
+    return True
