@@ -239,7 +239,7 @@ def wavefront(run, o, data, page):
         data[f"wavefront.{workers}"] = {"time_s": found["time_s"], "least_s": least, "greedy_bound_s": most}
         rows.append([f"{workers:,}", f"{found['time_s']:.4g}", f"{least:.4g}", f"{most:.4g}", f"{found['time_s'] / most:.2f}"])
     page.table(["workers", "time, s", "max(T1/P, span), s", "T1/P + span, s", "time over the latter"], rows)
-    page.chart(Chart(f"LCS, {side} x {side} blocks", "workers", "seconds", {
+    page.chart(Chart(f"LCS, {side} x {side} blocks", "workers", "time, s", {
         "simulated": sorted(times.items()), "max(T1/P, span)": [(w, b[0]) for w, b in sorted(bounds.items())],
         "T1/P + span": [(w, b[1]) for w, b in sorted(bounds.items())]}, log_x=True, log_y=True))
     if o.tiny or len(times) != len(counts):
@@ -284,7 +284,7 @@ def trees(run, o, data, page):
             most_workers, speedup = max(speedups.get(f"{tree}, {STEALS_BY[False]}", [(0, 0)]))
             if most_workers == 110592:
                 page.check("V8", f"{tree} on {most_workers:,}: efficiency", speedup / most_workers, least, 1, printed)
-    page.chart(Chart("Speed-up of UTS", "workers", "speed-up", {**speedups, "workers": [(w, w) for w in sorted({*every})]}, log_x=True, log_y=True))
+    page.chart(Chart("Speed-up of UTS", "workers", "speed-up, x", {**speedups, "workers": [(w, w) for w in sorted({*every})]}, log_x=True, log_y=True))
     if not o.tiny and most_c:
         page.check("V12", "largest C", most_c, 0, 16.1)
     page.say("*The papers'*: every core for itself, one-sided operations, victims uniformly at random. *Godwit's*: 48 workers a host, a companion each, calls, "

@@ -10,13 +10,15 @@ import time
 
 from results import head
 
-from . import addresses, claims, page, sections, sections_ag, sections_balance, sections_dc, sections_gas, sections_mt, table
+from . import addresses, claims, overview, page, sections, sections_ag, sections_balance, sections_dc, sections_gas, sections_mt, table
 from .building import build
-from .data import Data
+from .busy import BUSY
+from .data import Data, others
 from .plan import Machine, PRESETS, ROOT, plan
 from .rows import BY_NAME, ROWS
 from .store import Meter, Store, command_of
 
+RESULTS = os.path.join(ROOT, "docs", "results")
 WRITERS = {
     name.upper(): getattr(module, name)
     for module in (sections, sections_dc, sections_mt, sections_gas, sections_ag, sections_balance)
@@ -56,6 +58,7 @@ def options(argv):
         "--list", action="store_true", help="list experiments and their commands, run nothing"
     )
     parser.add_argument("--fresh", action="store_true", help="measure anew what is there already")
+    parser.add_argument("--again", action="store_true", help="measure anew what was measured on a busy machine")
     parser.add_argument(
         "--out",
         metavar="FOLDER",
@@ -97,10 +100,10 @@ def options(argv):
         parser.error("--only names no experiment")
     if o.table:
         o.keep = os.path.abspath(o.out) if o.out else None
-        o.out = os.path.abspath(o.out or os.path.join(ROOT, "docs", "results"))
+        o.out = os.path.abspath(o.out or RESULTS)
         return o
     o.out = os.path.abspath(o.out or os.path.join(ROOT, "results", "reproduce", o.preset))
-    o.again = "scripts/reproduce" + ("" if o.preset == "full" else " --" + o.preset)
+    o.command = "scripts/reproduce" + ("" if o.preset == "full" else " --" + o.preset)
     return o
 
 
@@ -128,7 +131,7 @@ def show_list(o, machine, experiments):
         if e.name not in o.only:
             continue
         read = f" (reads {', '.join(e.sources)})" if e.sources else ""
-        print(f"{e.name} {e.title}{read}: {o.again} --only {e.name}")
+        print(f"{e.name} {e.title}{read}: {o.command} --only {e.name}")
         for s in e.steps:
             reason = machine.why_not(s)
             print(
@@ -138,52 +141,57 @@ def show_list(o, machine, experiments):
             )
 
 
+def section(experiment, records):
+    """What the page says of an experiment: of its own steps, and of those of others that it reads."""
+    names = [s.name for s in experiment.steps]
+    read = [r for n, r in records.items() if n in names or any(n.startswith(x.lower() + "_") for x in experiment.sources)]
+    data = Data(read)
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "records": [records[n] for n in names if n in records],
+        "content": WRITERS[experiment.name](data) if data else None,
+        "claims": claims.of(experiment.name, data) if data else [],
+        "busy": {r["step"]: others(r) for r in data.steps()},
+    }
+
+
 def report(o, store, machine, reported, records):
     """Write the page from what is there. Gives back the sections."""
-    result = []
-    for e in reported:
-        names = [s.name for s in e.steps]
-        own = [records[n] for n in names if n in records]
-        read = [
-            r
-            for n, r in records.items()
-            if n in names or any(n.startswith(x.lower() + "_") for x in e.sources)
-        ]
-        data = Data(read)
-        result.append(
-            {
-                "name": e.name,
-                "title": e.title,
-                "records": own,
-                "content": WRITERS[e.name](data) if data else None,
-                "claims": claims.of(e.name, data) if data else [],
-            }
-        )
+    result = [section(e, records) for e in reported]
     done = [r for r in records.values() if r.get("status") == "done"]
     run = {
         "preset": o.preset,
         "workers": machine.workers,
-        "command": o.again,
+        "command": o.command,
         "date": time.strftime("%Y-%m-%d"),
         "versions": sorted({r["version"] for r in done}) or [store.version],
         "machine": next((r["result"]["machine"] for r in done if "machine" in r["result"]), None),
+        "cpus": sorted({r["result"]["machine"]["cpu"] for r in done if "machine" in r["result"]}),
         "busy": Data(done).busy(),
     }
-    page.write(o.out, run, result)
+    page.write(o.out, run, result, kept_lines(o.out))
     with open(os.path.join(o.out, "run.json"), "w", encoding="utf-8") as f:
         json.dump({**run, "steps": {n: r.get("status") for n, r in records.items()}}, f, indent=1)
     return result
 
 
-def measure(fresh, store, machine, steps):
-    """Run what is not there yet. Gives back all records by step name, and whether it was interrupted."""
+def kept_lines(out):
+    """What tests decide, as docs/results has it; not for a page outside of this folder, which cannot link to it."""
+    kept = table.Table(RESULTS)
+    return overview.kept_lines(kept, os.path.relpath(os.path.join(RESULTS, "table.md"), out)) if kept.rows and out.startswith(ROOT + os.sep) else []
+
+
+def measure(fresh, again, store, machine, steps):
+    """Run what is not there yet; fresh: all; again: what a busy machine measured, too. Gives back all records by step name, and whether it
+    was interrupted."""
     records, todo = {}, []
     for e, s in steps:
         reason = machine.why_not(s)
         if fresh:
             store.forget(s)
         had = store.load(s)
-        if had and had.get("status") == "done":
+        if had and had.get("status") == "done" and not (again and others(had) > BUSY):
             records[s.name] = had
         elif reason:
             records[s.name] = {
@@ -246,7 +254,7 @@ def run_table(o, kept, rows):
     def one(name):
         e = next(e for e in experiments if e.name == name)
         steps = [(x, s) for x in experiments if x.name in (name, *e.sources) for s in x.steps]
-        records, stopped = measure(o.fresh or runner.changed, store, machine, [(x, s) for x, s in steps if s.name not in done])
+        records, stopped = measure(o.fresh or runner.changed, o.again, store, machine, [(x, s) for x, s in steps if s.name not in done])
         done.update(records)
         if stopped:
             raise KeyboardInterrupt
@@ -313,7 +321,7 @@ def main(argv):
             f"scripts/reproduce: cannot write to {o.out}: {e.strerror}: choose another folder with --out"
         )
     reported, steps = chosen(o, experiments)
-    records, interrupted = measure(o.fresh, store, machine, steps)
+    records, interrupted = measure(o.fresh, o.again, store, machine, steps)
     report(o, store, machine, reported, records)
     where = os.path.relpath(o.out) if o.out.startswith(os.getcwd() + os.sep) else o.out
     if interrupted:

@@ -2,8 +2,9 @@
 
 import dataclasses
 import statistics
+import typing
 
-BUSY = 0.15  # CPUs of other programs from which on times are not compared
+from .busy import BUSY, NOT_JUDGED
 
 
 @dataclasses.dataclass
@@ -14,16 +15,59 @@ class Table:
     note: str = ""
 
 
+class Point(typing.NamedTuple):
+    """low, high: the least and the most of the rounds."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
 @dataclasses.dataclass
 class Chart:
+    """Lines. A label is a counted thing ("workers") or ends in its unit ("time, s"): charts.unit_of."""
+
     title: str
     x: str
     y: str
-    series: dict  # name -> [(x, y)]
+    series: dict  # name -> [Point or (x, y)]
     log_x: bool = False
     log_y: bool = False
-    areas: tuple = ()  # names of series drawn as filled areas
-    x_to: float = 0.0  # where charts to be compared end
+    papers: dict = dataclasses.field(default_factory=dict)  # name of a series, or of what we have none of -> [(x, y)] of a paper
+    note: str = ""
+
+
+@dataclasses.dataclass
+class Panels:
+    """Areas and lines over one axis, below each other: {name of a panel: {name of a series: [(x, y)]}}; the first series is the area."""
+
+    title: str
+    x: str
+    y: str
+    panels: dict
+    note: str = ""
+
+
+class Dot(typing.NamedTuple):
+    """A row of Dots; low, high as in Point; source: where a paper prints it (empty: ours)."""
+
+    label: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    source: str = ""
+
+
+@dataclasses.dataclass
+class Dots:
+    """A value each of several things, side by side."""
+
+    title: str
+    x: str
+    dots: list
+    log: bool = False
+    note: str = ""
 
 
 @dataclasses.dataclass
@@ -33,6 +77,8 @@ class Claim:
     what: str
     met: bool | None  # None: not judged
     seen: str  # the figure, or why it is not judged
+    short: str = ""  # what the page's first table calls its figure; empty: the papers do not ask it
+    busy: bool = False  # not judged, because the machine was busy
 
 
 @dataclasses.dataclass
@@ -42,6 +88,11 @@ class Content:
     tables: list = dataclasses.field(default_factory=list)
     charts: list = dataclasses.field(default_factory=list)
     sentences: list = dataclasses.field(default_factory=list)
+
+    def judge(self, busy, sentence):
+        """Add a sentence that depends on times: only if the machine was quiet. page.py says once for a section that it was not."""
+        if busy <= BUSY and sentence:
+            self.sentences.append(sentence)
 
 
 class Data:
@@ -61,13 +112,12 @@ class Data:
 
     def busy(self, *records):
         """The most CPUs that others used during these steps (all, if none is named)."""
-        return max(
-            [
-                0 if r.get("hosts") else r["result"].get("foreign_cpus", 0)  # hosts here: other ranks would count
-                for r in records or self.records.values()
-            ]
-            or [0]
-        )
+        return max([others(r) for r in records or self.records.values()] or [0])
+
+
+def others(record):
+    """CPUs that other programs and other virtual machines used during a step."""
+    return record.get("foreign_cpus", 0) + record.get("stolen_cpus", 0)
 
 
 def measurements(record, suffix=None):
@@ -99,22 +149,20 @@ def ratio_of(a, b):
 
 
 def versus(name_a, a, name_b, b, busy):
-    """One sentence about two variants of one measurement: an order only where every round showed it."""
+    """One sentence about two variants of one measurement: an order only where every round showed it, none on a busy machine."""
     r = ratio_of(a, b)
     if r is None:
         return f"{name_a} against {name_b}: not measured."
-    middle, least, most = r
-    span = f"{middle:.3f} x (from {least:.3f} to {most:.3f} over {len(a['seconds'])} rounds)"
+    middle, least, most = (number(x) for x in r)
+    n = min(len(a["seconds"]), len(b["seconds"]))
+    span = f"{middle} x (from {least} to {most} over {n} round{'s' if n > 1 else ''})"
     if busy > BUSY:
-        return (
-            f"{name_a} against {name_b}: {span}; not judged, because other programs used {busy:.1f} CPUs"
-            " meanwhile."
-        )
-    if len(a["seconds"]) < 3:
+        return ""
+    if n < 3:
         return f"{name_a} against {name_b}: {span}; too few rounds to judge."
-    if most < 1:
+    if r[2] < 1:
         return f"{name_a} was faster than {name_b} in every round: {span} its time."
-    if least > 1:
+    if r[1] > 1:
         return f"{name_a} was slower than {name_b} in every round: {span} its time."
     return f"{name_a} and {name_b}: no order that all rounds agree on; {span}."
 
@@ -128,7 +176,7 @@ def order(title, rounds, theirs, busy=0.0):
     middle = {n: statistics.median(x for x in rounds[n] if x is not None) for n in known}
     text = f"{title}: " + ", ".join(f"{n} {number(middle[n])}" for n in known)
     if busy > BUSY:
-        return f"{text}; order not judged, because the machine was busy."
+        return f"{text}; {NOT_JUDGED}."
     each = list(zip(*(rounds[n] for n in known)))
     if len(each) < 3:
         return f"{text}; too few rounds to judge an order."
@@ -140,7 +188,7 @@ def order(title, rounds, theirs, busy=0.0):
 
 
 def number(value):
-    """A value as all tables show it."""
+    """A value as the page shows it: counts whole, what was measured with three significant digits."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -148,7 +196,14 @@ def number(value):
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        if value == 0:
-            return "0"
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        value = float(f"{value:.3g}")
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:g}"
     return str(value)
+
+
+def span_of(values):
+    """(median, least, most) of the rounds."""
+    return statistics.median(values), min(values), max(values)
+
+
+ROUNDS = "Bars: least to most of the rounds."

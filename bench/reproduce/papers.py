@@ -16,13 +16,42 @@ SOURCES = {
     "AG": "Kulkarni, Dalessandro, Kissel, Lumsdaine, Sterling, Swany: Network-Managed Virtual Global Address Space for Message-driven"
           " Runtimes (HPDC 2016)",
 }
+# What the page's first table says of each experiment, and where it is from.
+SAYS = {
+    "U11": ("Creating and joining a task takes 100 cycles on a Xeon, 413 on SPARC64; the crude and the iso-address scheme take more", "UA table 2"),
+    "U12": ("At most 1.16 times MassiveThreads' time on one worker, in three programs", "WS 7.2"),
+    "U13": ("A steal between nodes takes 42,000 cycles on FX10, 61,000 and 86,000 on InfiniBand; suspending and resuming 1,900 and 3,500",
+            "UA 6.3, WS 7.3"),
+    "U14": ("Eight times the cores give 97 to 99 % efficiency, with at most 147,392 bytes of stacks a worker", "UA 6.4, WS 7.4"),
+    "U15": ("With active messages workers handle the messages of steals at spawns; RDMA-emulated, others do it for them", "WS 7.4"),
+    "U16": ("Iso-address needs addresses for every worker, 2^49 bytes for 2^22 of them; uni-address one region", "UA 4"),
+    "C8": ("Greedy join reaches 97.7 % efficiency in PFor and 97.4 % in RecPFor, on 576 cores", "DC table II"),
+    "C9": ("Joins that can go on wait 14 to 15 us under greedy join, 300 us to 17 ms otherwise; a stolen continuation has 1,789 to 1,845 bytes, a"
+           " stolen child 55 or 56", "DC table II"),
+    "C10": ("Under greedy join workers are busy all the time, and no join that could go on waits", "DC figure 7"),
+    "C11": ("A thread per node costs 18 and 27 % over serial code; 110,592 cores reach 96.4 % efficiency; as scalable as SAWS", "DC V-C"),
+    "C12": ("Most times lie within the bounds of greedy scheduling; 2^18 takes 0.569 s, with stalling join 3.44 s, with child stealing 93.1 s",
+            "DC V-D, table III"),
+    "C13": ("Local collection gains up to 1.40 x, greedy join 1.08 x; continuation stealing 1.3 x and 4.8 x over child stealing", "DC V-A, V-B"),
+    "M5": ("ucontext takes over 30 times as long as assembly; flushing windows by a trap over 4 times as long as by flushw", "MT 4.2"),
+    "M6": ("Creating and joining a task: MassiveThreads is the fastest, before Qthreads, Nanos++ and Pthreads", "MT figures 11, 12"),
+    "M7": ("fib, quicksort, matrix multiplication: MassiveThreads is the fastest of the same four", "MT figures 13 to 15"),
+    "G4": ("Blocks move while they are used; accesses find them. No figures", "AG"),
+    "G9": ("A put takes no message locally, two if the owner is known, three if it is sent on or goes by the home", "AG 6.1"),
+    "G10": ("The less room translations have, the more look-ups miss, whichever is replaced: 30 % fewer updates with 1 K of 4,096", "AG 6.5"),
+    "G11": ("Pages are updated while they move up to 100,000 times. Times are drawn only", "AG"),
+    "G12": ("Latency, bandwidth and rate by size: drawn only", "AG"),
+    "G13": ("A mesh refines itself while its grids move. No figures", "AG"),
+    "G14": ("Nodes that give partitions away: the largest load of 256 falls from 1.98 to 1.81, of 512 from 3.24 to 2.79", "AG 6.7"),
+    "G15": ("The NAS Parallel Benchmarks run in the global address space. No figures", "AG"),
+}
 TASK_CYCLES = [  # U11
     ("uni-address threads, SPARC64 IXfx", 413, "UA table 2"),
     ("uni-address threads, Xeon E5-2660", 100, "UA table 2"),
     ("MassiveThreads, Xeon E5-2660", 110, "UA table 2"),
     ("Cilk, Xeon E5-2660", 59, "UA table 2"),
-    ("uni-address threads, RDMA-emulated, Xeon X5670", 184, "WS table 2"),
-    ("uni-address threads, AM-based, Xeon X5670", 353, "WS table 2"),
+    ("uni-address, RDMA-emulated, Xeon X5670", 184, "WS table 2"),
+    ("uni-address, AM-based, Xeon X5670", 353, "WS table 2"),
     ("MassiveThreads, Xeon X5670", 122, "WS table 2"),
 ]
 OVERHEAD_OVER_MASSIVETHREADS = 1.16  # U12, WS 7.2: at most
@@ -39,11 +68,15 @@ STACKS = [  # U14: benchmark, most bytes of the region used by any worker
     ("NQueens", 79360, "WS table 4"),
 ]
 STACK_LIMIT = 147392
-EFFICIENCY = {
-    "BTC": (97, 99),
-    "UTS": (97, 99),
-    "NQueens": (97, 99),
-}  # U14, WS 7.4 and UA 6.4: 8 times the cores, %
+EFFICIENCY = [  # U14, %, of eight times the cores
+    ("BTC, iter 1, depth 38", 97, "UA 6.4"),
+    ("BTC, iter 2, depth 19", 97, "UA 6.4"),
+    ("UTS, depth 17", 97, "UA 6.4"),
+    ("UTS, depth 18", 99, "UA 6.4"),
+    ("BTC, depth 41", 99, "WS 7.4"),
+    ("UTS, depth 18", 98, "WS 7.4"),
+    ("NQueens, 18", 99, "WS 7.4"),
+]
 WS_TABLE_4 = [  # U15: benchmark, fetch-and-add, empty check, seconds on 1,800 cores
     ("BTC", "assist", 1, 113.0),
     ("BTC", "assist", 0, 113.4),
@@ -82,13 +115,25 @@ LCS_TABLE_III = {
     22: {"greedy": 45.9, "stalling": 433, "child_full": 2.11e4},
 }
 LCS_TC_MS = [("ITO-A", 0.340), ("WISTERIA-O", 0.872)]
-GAINS = {  # C13: DC V-A, V-B, at most, ITO-A (RtC, Full: WISTERIA-O)
-    ("PFor", "local collection"): "up to 1.40 x the baseline",
-    ("PFor", "greedy join"): "none",
-    ("RecPFor", "local collection"): "1.27 x the baseline",
-    ("RecPFor", "greedy join"): "1.08 x",
-    ("RecPFor", "continuation against child, full threads"): "up to 1.3 x",
-    ("RecPFor", "continuation against child, run to completion"): "up to 4.8 x",
+
+
+def lcs_bounds(cores):
+    """DC V-D: (max(T1/P, Tinf), T1/P + Tinf) on ITO-A as functions of N; blocks of 512, T1 = (N/C)^2 Tc, Tinf = (2 N/C - 1) Tc."""
+    tc = LCS_TC_MS[0][1] * 1e-3
+
+    def parts(n):
+        return (n / 512) ** 2 * tc / cores, (2 * n / 512 - 1) * tc
+
+    return lambda n: max(parts(n)), lambda n: sum(parts(n))
+
+
+GAINS = {  # C13: DC V-A, V-B, at most, ITO-A (RtC, Full: WISTERIA-O); a step of the joins is over the one before
+    ("PFor", "local collection"): (1.40, "up to 1.40 x the baseline"),
+    ("PFor", "greedy join"): (None, "none"),
+    ("RecPFor", "local collection"): (1.27, "1.27 x the baseline"),
+    ("RecPFor", "greedy join"): (1.08, "1.08 x"),
+    ("RecPFor", "over child stealing, full threads"): (1.3, "up to 1.3 x"),
+    ("RecPFor", "over child stealing, run to completion"): (4.8, "up to 4.8 x"),
 }
 # M5: MT 4.2. The figures are drawn, not printed: what the text says of them. (what, at least, source)
 SWITCHES = [
@@ -101,4 +146,6 @@ SWITCHES_NOTE = (
 )
 CREATE_JOIN = "MT figures 11 and 12, drawn only: MassiveThreads is the fastest, before Qthreads, Nanos++ and Pthreads"
 FORK_JOIN = "MT figures 13 to 15, drawn only: MassiveThreads is the fastest of the same four in all three"
-RMAT = "The paper (active global address space, section 6.7): 256 nodes 1.98 to 1.81 by 7 moves of 428 KB, 512 nodes 3.24 to 2.79 by 29 of 568 KB"
+RMAT = {256: (1.98, 1.81, 7, 428), 512: (3.24, 2.79, 29, 568)}  # G14, AG: nodes -> load before, after, moves, KB of each
+BOUNDED = (1 / (1 - 0.30), "1 K translations, random or LRU", "AG 6.5")  # G10: time over that without bound; 30 % fewer updates
+COMPARED = ("massivethreads", "qthreads", "std::thread")  # M6, M7: with what the paper compares, of what takes part here

@@ -1,22 +1,26 @@
 """From raw data to what stands on the page: the first paper's and its successor's experiments (U11 to U16).
 
 Each function takes the experiment's data and gives back a Content; sentences are computed, orders only
-claimed where the data shows them. The other experiments: sections_dc.py.
+claimed where the data shows them, and only of a quiet machine (Content.judge). The other experiments: sections_dc.py.
 """
 
 import statistics
 
 from . import papers
-from .data import BUSY, Content, Data, Table, Chart, measurements, number, problem_of, ratio_of, variant, versus
+from .data import ROUNDS, Chart, Content, Data, Dot, Dots, Table, measurements, number, problem_of, ratio_of, span_of, variant
 
 
 def u11(data: Data):
     c = Content()
-    spawn, tree, busy = data.get("u11_spawn"), data.get("u11_policies"), data.busy()
-    rows = []
+    spawn, tree = data.get("u11_spawn"), data.get("u11_policies")
+    rows, dots = [], []
     if spawn:
         for row in spawn["result"]["measurements"][0]["rows"]:
             rows.append([f"godwit, {row['form']}", row["over_ticks"], row["over_ns"], "this run"])
+            ends = [row[k] * row["over_ticks"] / row["over_ns"] if k in row else None for k in ("over_ns_p10", "over_ns_p90")]
+            dots.append(Dot(f"godwit, {row['form']}", row["over_ticks"], *ends))
+    dots += [Dot(name, cycles, source=source) for name, cycles, source in papers.TASK_CYCLES]
+    c.charts.append(Dots("Creating and joining a task that nobody steals", "time, cycles", dots, True, "Bars: 10th to 90th percentile of the blocks of calls."))
     rows += [[name, cycles, None, source] for name, cycles, source in papers.TASK_CYCLES]
     c.tables.append(
         Table(
@@ -28,17 +32,16 @@ def u11(data: Data):
     )
     if tree:
         rate = tree["result"]["machine"]["counter_ticks_per_ns"]
-        rows = []
+        rows, dots = [], []
         for m in measurements(tree):
             serial, tasks = variant(m, "serial"), m["parameters"]["tasks"] - 1
             for v in m["variants"]:
                 if v["workers"] == 1 and "seconds" in v and "policy" in v:
-                    ns = (
-                        statistics.median(x - y for x, y in zip(v["seconds"], serial["seconds"]))
-                        * 1e9
-                        / tasks
-                    )
+                    of_rounds = [(x - y) * 1e9 / tasks for x, y in zip(v["seconds"], serial["seconds"])]
+                    ns = statistics.median(of_rounds)
                     rows.append([v["policy"], ns * rate, ns])
+                    dots.append(Dot(v["policy"], *(rate * x for x in span_of(of_rounds))))
+        c.charts.append(Dots("A task of BTC over a call, by policy, one worker", "time, cycles", dots, True, ROUNDS))
         c.tables.append(
             Table("A task of BTC over a call, by policy, one worker", ["policy", "cycles", "ns"], rows)
         )
@@ -48,7 +51,7 @@ def u11(data: Data):
             "child_full": "child stealing with full threads stores a task and takes a stack",
             "child_rtc": "child stealing with run-to-completion threads stores a task",
         }
-        for m in measurements(tree) if busy <= BUSY else []:
+        for m in measurements(tree):
             by = {v["policy"]: v for v in m["variants"] if v["workers"] == 1 and "policy" in v and "seconds" in v}
             ratios = {p: ratio_of(v, by.get("greedy")) for p, v in by.items() if p in why}
             slower = [
@@ -57,43 +60,38 @@ def u11(data: Data):
                 if r and r[1] > 1 and len(by[p]["seconds"]) >= 3
             ]
             if slower:
-                c.sentences.append(
-                    "Slower than the default in every round, on one worker where nobody steals: "
-                    + "; ".join(slower)
-                    + "."
-                )
-    if busy > BUSY:
-        c.sentences.append(f"Costs are not judged: other programs used up to {busy:.1f} CPUs meanwhile.")
-    elif spawn:
+                c.judge(data.busy(tree), "Slower than the default in every round, on one worker where nobody steals: " + "; ".join(slower) + ".")
+    if spawn:
         best = min(r["over_ticks"] for r in spawn["result"]["measurements"][0]["rows"])
-        c.sentences.append(
+        c.judge(
+            data.busy(spawn),
             f"Ours: from {number(best)} ticks. The papers' creation stores a queue entry in memory that other"
             " nodes read, or polls for messages; ours makes queued continuations public only when somebody"
-            " starves, so a creation stays local."
+            " starves, so a creation stays local.",
         )
     return c
 
 
 def u12(data):
-    c, rows = Content(), []
+    c, rows, beside = Content(), [], []
     for record in data.steps():
         for m in measurements(record):
-            serial = variant(m, "serial")
+            serial, theirs, dots = variant(m, "serial"), variant(m, "massivethreads", 1), []
             for v in m["variants"]:
                 if v["workers"] == 1 and "seconds" in v:
                     r = ratio_of(v, serial)
+                    dots.append(Dot(v["name"], *r))
                     rows.append([problem_of(m), v["name"], v["median_s"], r[0], v["cpu_over_reference"]])
+            c.charts.append(Dots(f"{problem_of(m)}: time on one worker over serial code", "ratio, x", dots, True, ROUNDS))
+            if ratio := ratio_of(variant(m, "godwit", 1), theirs):
+                beside.append(Dot(f"{problem_of(m)}, godwit", *ratio))
     c.tables.append(
         Table(
             "Time on one worker over serial code", ["problem", "runtime", "s", "/ serial", "CPU / CPU"], rows
         )
     )
-    for record in data.steps():
-        for m in measurements(record):
-            ours = variant(m, "godwit", 1)
-            for v in m["variants"]:
-                if v["workers"] == 1 and v is not ours and "seconds" in v:
-                    c.sentences.append(f"{problem_of(m)}: " + versus("godwit", ours, v["name"], v, data.busy(record)))
+    most = Dot("the most of three programs", papers.OVERHEAD_OVER_MASSIVETHREADS, source="WS 7.2")
+    c.charts.append(Dots("Time on one worker over MassiveThreads", "ratio, x", [*beside, most], note=ROUNDS))
     c.sentences.append(
         f"The paper gives the ratio to MassiveThreads, at most {papers.OVERHEAD_OVER_MASSIVETHREADS}"
         + (
@@ -108,35 +106,17 @@ def u12(data):
 
 
 def u13(data):
-    c, rows = Content(), []
+    c, rows, dots = Content(), [], []
     near = data.get("u13_near")
-    if near:
-        rate = near["result"]["machine"]["counter_ticks_per_ns"]
-        for r in near["result"]["measurements"][0]["rows"]:
-            rows.append(
-                [
-                    "one machine",
-                    r["stolen_bytes"],
-                    r["median_us"],
-                    r["p90_us"],
-                    r["median_us"] * 1e3 * rate,
-                    "this run",
-                ]
-            )
     far = [r for r in data.steps("u13_") if r is not near]
-    for record in far:
+    for record in ([near] if near else []) + far:
         rate = record["result"]["machine"]["counter_ticks_per_ns"]
+        where = "one machine" if record is near else f"two hosts, {record['step'].split('_', 1)[1].replace('_', ', ')}"
         for r in record["result"]["measurements"][0]["rows"]:
-            rows.append(
-                [
-                    f"two hosts, {record['step'].split('_', 1)[1].replace('_', ', ')}",
-                    r["stolen_bytes"],
-                    r["median_us"],
-                    r["p90_us"],
-                    r["median_us"] * 1e3 * rate,
-                    "this run",
-                ]
-            )
+            rows.append([where, r["stolen_bytes"], r["median_us"], r["p90_us"], r["median_us"] * 1e3 * rate, "this run"])
+            dots.append(Dot(f"{where}, {number(r['asked_bytes'])} bytes", *(r[k] * 1e3 * rate for k in ("median_us", "median_us", "p90_us"))))
+    dots += [Dot(name, cycles, source=source) for name, cycles, source in papers.STEAL_CYCLES]
+    c.charts.append(Dots("A successful steal", "time, cycles", dots, True, "Bars: median to 90th percentile of the steals."))
     rows += [[name, None, None, None, cycles, source] for name, cycles, source in papers.STEAL_CYCLES]
     c.tables.append(
         Table(
@@ -167,6 +147,9 @@ def u13(data):
             "Ours in ticks of the constant-rate counter: a yield to the other of two threads, whose stack is copied in where this one's was.",
         )
     )
+    dots = [Dot(f"{number(r['stolen_bytes'])} bytes of stack", r["cycles"]) for m in turns for r in m["rows"]]
+    dots += [Dot(name, cycles, source=source) for name, cycles, source in papers.SUSPEND_RESUME_CYCLES]
+    c.charts.append(Dots("Suspending one thread and resuming another", "time, cycles", dots, True))
     steps = ["carry_us", "serve_us", "check_us", "lock_us", "entry_us", "stack_us", "unlock_us"]
     if far:
         c.tables.append(
@@ -196,7 +179,7 @@ def u13(data):
 
 
 def u14(data):
-    c, rows = Content(), []
+    c, rows, gained, stacks = Content(), [], [], []
     for record in data.steps():
         for m in measurements(record):
             ours = [v for v in m["variants"] if v["name"] == "godwit" and "seconds" in v]
@@ -206,6 +189,11 @@ def u14(data):
                 continue
             r = ratio_of(one, many)
             efficiency = r[0] / many["workers"] * 100 if r and many["workers"] > 1 else None
+            stacks.append(Dot(problem_of(m), many["counts"]["stack_high_bytes"]))
+            if efficiency:
+                gained.append(Dot(f"{problem_of(m)}, {many['workers']} workers over one", *(x / many["workers"] * 100 for x in r)))
+                if efficiency < 97:
+                    c.judge(data.busy(record), f"{problem_of(m)}: {number(efficiency)} %, below the papers' 97 %.")
             rows.append(
                 [
                     problem_of(m),
@@ -217,6 +205,10 @@ def u14(data):
                     papers.STACK_LIMIT,
                 ]
             )
+    gained += [Dot(f"{what}, 8 times the cores", value, source=source) for what, value, source in papers.EFFICIENCY]
+    c.charts.append(Dots("Efficiency", "efficiency, %", gained, note=ROUNDS))
+    stacks += [Dot(*x[:2], source=x[2]) for x in papers.STACKS]
+    c.charts.append(Dots("The most of a worker's stack region that was used", "size, bytes", stacks))
     c.tables.append(
         Table(
             "Trees of tasks",
@@ -238,22 +230,26 @@ def u14(data):
         if rows and not over
         else "More than the papers' most was touched in " + ", ".join(over) + "." if over else ""
     )
-    busy = data.busy()
-    if busy > BUSY:
-        c.sentences.append(
-            f"Efficiencies are not judged: other programs used up to {busy:.1f} CPUs meanwhile."
-        )
-    else:
-        low = [r for r in rows if r[3] is not None and r[3] < 97]
-        c.sentences.append(
-            "The papers report 97 to 99 % for eight times as many cores. "
-            + (
-                "Below 97 % here: " + ", ".join(f"{r[0]} ({r[3]:.1f} %)" for r in low) + "."
-                if low
-                else "None is below 97 % here." if any(r[3] for r in rows) else ""
-            )
-        )
     return c
+
+
+def compared(data):
+    """U15: active messages over RDMA-emulated, ours and WS table 4's."""
+    found, dots, known = {}, [], {x[:3]: x[3] for x in papers.WS_TABLE_4}
+    for record in data.steps():
+        a = record["about"]
+        for v in (v for m in measurements(record) for v in m["variants"] if "counts" in v):
+            found[a["problem"], a["hosts"], a["way"], a["check"]] = v["seconds"]
+    for (problem, hosts, way, check), am in found.items():
+        other = found.get((problem, hosts, "assist", check))
+        if way == "am" and other:
+            ratios = [x / y for x, y in zip(am, other)]
+            dots.append(Dot(f"{problem}, {hosts} hosts, {'with' if check else 'without'} empty check", *span_of(ratios)))
+    for problem, way, check, seconds in papers.WS_TABLE_4:
+        if way == "am" and (problem, "assist", check) in known:
+            ratio = seconds / known[problem, "assist", check]
+            dots.append(Dot(f"{problem}, 1,800 cores, {'with' if check else 'without'} empty check", ratio, source="WS table 4"))
+    return dots
 
 
 def u15(data):
@@ -305,7 +301,7 @@ def u15(data):
                 "messages",
                 "share %",
                 "steals",
-                "in vain",
+                "failed",
                 "paper, 1,800 cores, s",
             ],
             rows,
@@ -314,18 +310,16 @@ def u15(data):
             " steals.",
         )
     )
-    am = [x for (_, way, _, _), x in cells.items() if way == "am"]
+    c.charts.append(Dots("Time with active messages over that with RDMA-emulated fetch-and-add", "ratio, x", compared(data), True, ROUNDS))
+    am, busy = [x for (_, way, _, _), x in cells.items() if way == "am"], data.busy()
     if am and max(x[0] for x in am) > 100:
-        c.sentences.append(
-            "The runs were too short for shares: messages at a run's start and end outweigh it."
-        )
+        c.judge(busy, "The runs were too short for shares: messages at a run's start and end outweigh it.")
     elif am:
-        c.sentences.append(
-            f"With active messages workers spent up to {number(max(x[0] for x in am))} % of their time on"
-            " others' messages; the share grows with the number of workers that look for work at once, of"
-            " which there are few here. The papers' gap between the two opens at hundreds of cores; two"
-            " hosts on one machine show the mechanism, not that gap."
-        )
+        c.judge(busy, f"With active messages workers spent up to {number(max(x[0] for x in am))} % of their time on others' messages.")
+    c.sentences.append(
+        "The share grows with the number of workers that look for work at once, of which there are few here. The papers' gap"
+        " between the two opens at hundreds of cores; two hosts on one machine show the mechanism, not that gap."
+    )
     return c
 
 
@@ -379,13 +373,12 @@ def u16(data):
         )
     )
     if per_policy:
+        grown = {p: [(n, (b - points[0][1]) / 2**30) for n, b in points] for p, points in per_policy.items()}
+        most = max(n for points in per_policy.values() for n, _ in points)
+        iso = [(n, (n - 1) * 2 ** (d + s) / 2**30) for n in (2**e for e in range(12)) if n <= most]
         c.charts.append(
-            Chart(
-                "Virtual memory of one worker",
-                "workers",
-                "GiB",
-                {p: [(n, b / 2**30) for n, b in points] for p, points in per_policy.items()},
-            )
+            Chart("Addresses that a process has beyond those of a run with one worker", "workers", "addresses, GiB", grown, papers={"iso": iso},
+                  note="The paper's iso-address: 2^13 stacks of 2^14 bytes a worker. Ours have heaps and queues in them, too.")
         )
     for policy, points in per_policy.items():
         if len(points) > 1:

@@ -1,6 +1,6 @@
 """From raw data to what stands on the page: the active global address space (G4, G13, G15)."""
 
-from .data import Content, Table, measurements, number, ratio_of, variant
+from .data import ROUNDS, Content, Dot, Dots, Table, measurements, number, ratio_of, variant
 
 
 def hosts_of(record):
@@ -22,7 +22,7 @@ def g4(data):
             ["hosts", "MPI", "way", "storms", "right", "updates", "moves", "blocks moved", "given up", "messages", "most"],
             rows,
             "From 1 to 100 moves for 100 updates of 8 blocks, by two threads for every worker. Right: every value read on the way and"
-            " every word at the end is what it must be, and no budget has changed. Messages: of a get, put or atomic, those in vain"
+            " every word at the end is what it must be, and no budget has changed. Messages: of a get, put or atomic, those that failed"
             " included; on average, and in the storm with the most. The paper's program moves the same share and verifies nothing.",
         )
     )
@@ -61,7 +61,7 @@ def g13(data):
 
 
 def g15(data):
-    c, rows = Content(), []
+    c, rows, dots = Content(), [], []
     for record in data.steps("g15_"):
         hosts = record["about"].get("hosts", 1)
         for m in measurements(record):
@@ -70,9 +70,13 @@ def g15(data):
                 if ratio := ratio_of(v, serial):
                     rows.append([m["parameters"]["benchmark"], m["parameters"]["class"], hosts, v["name"], v["workers"] or None,
                                  v["median_s"], *ratio])
+                    if v is not serial:
+                        beside = f", {v['workers']} workers" if v["workers"] else ""
+                        dots.append(Dot(f"{m['parameters']['benchmark']}, {hosts} host{'s' if hosts > 1 else ''}, {v['name']}{beside}", *ratio))
             one, most = variant(m, "godwit", 1), variant(m, "godwit", max(v["workers"] for v in m["variants"]))
             if one and most and most is not one and (gain := ratio_of(one, most)):
-                c.sentences.append(f"{m['title']}: {most['workers']} workers {number(gain[0])} x as fast as one.")
+                c.judge(data.busy(record), f"{m['title']}: {most['workers']} workers {number(gain[0])} x as fast as one.")
+    c.charts.append(Dots("Time over the serial program", "ratio, x", dots, True, f"{ROUNDS} The paper gives no figures."))
     c.tables.append(
         Table(
             "NAS Parallel Benchmarks",

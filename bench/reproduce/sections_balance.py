@@ -19,13 +19,18 @@ def g14(data):
                         [r["nodes"], r["before"], r["squares"], *[x for p in POLICIES for x in (r[p]["moves"], r[p]["kb_each"], r[p]["after"])]]
                         for r in m["rows"]
                     ],
-                    "1,024 partitions; a node with at least 1.4 times the mean gives its lightest one away. " + papers.RMAT + ".",
+                    "1,024 partitions; a node with at least 1.4 times the mean gives its lightest one away. "
+                    + " The paper (6.7): "
+                    + ", ".join(f"{n} nodes {a} to {b} by {k} moves of {kb} KB" for n, (a, b, k, kb) in papers.RMAT.items())
+                    + ".",
                 )
             )
+            permuted = m["title"].endswith("permuted")
+            theirs = {"before": [(n, x[0]) for n, x in papers.RMAT.items()], "after, least loaded": [(n, x[1]) for n, x in papers.RMAT.items()]}
             lines = {"before": [(r["nodes"], r["before"]) for r in m["rows"]], "2D": [(r["nodes"], r["squares"]) for r in m["rows"]]}
             for p in POLICIES[:1]:
                 lines["after, " + p] = [(r["nodes"], r[p]["after"]) for r in m["rows"]]
-            c.charts.append(Chart(m["title"], "nodes", "largest load / mean", lines, log_x=True))
+            c.charts.append(Chart(f"{m['title']}: largest load of a node over the mean", "nodes", "ratio, x", lines, True, papers=theirs if permuted else {}))
         permuted = measurements(record, "permuted")
         for r in permuted[0]["rows"] if permuted else []:
             if r["nodes"] >= 256:

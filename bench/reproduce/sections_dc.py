@@ -1,7 +1,7 @@
 """From raw data to what stands on the page: the experiments on continuation stealing (C8 to C13)."""
 
 from . import papers
-from .data import BUSY, Chart, Content, Table, measurements, number, order, variant, versus
+from .data import ROUNDS, Chart, Content, Dot, Dots, Panels, Point, Table, measurements, number, order, ratio_of, span_of, variant, versus
 
 
 def joins(record):
@@ -27,7 +27,8 @@ def c8(data):
                         100 * r["efficiency_over_reference"],
                     ]
                 )
-                lines.setdefault(r["policy"], []).append((p["ideal_s"], 100 * r["efficiency"]))
+                beyond = [100 * (x / p["ideal_s"] - 1) for x in variant(m, r["policy"])["seconds"]]
+                lines.setdefault(r["policy"], []).append(Point(p["ideal_s"], *span_of(beyond)))
         c.tables.append(
             Table(
                 f"{kind}: efficiency",
@@ -37,29 +38,23 @@ def c8(data):
                 " recursion without threads.",
             )
         )
+        ideal = papers.TABLE_II_IDEAL[kind]
+        theirs = {p: [(ideal, 100 * (x[0] / ideal - 1))] for p, x in papers.TABLE_II[kind].items()}
         c.charts.append(
-            Chart(
-                f"{kind}: efficiency against ideal time (figure 6)", "ideal time, s", "%", lines, log_x=True
-            )
+            Chart(f"{kind}: time beyond the ideal, by size", "ideal time, s", "beyond the ideal, %", lines, True, True, theirs,
+                  f"{ROUNDS} The paper: table II, 576 cores; its figure 6 has more points, drawn only.")
         )
         calibration = record["result"]["calibration"]
-        c.sentences.append(
-            f"{kind}: compute({calibration['asked_us']:g} us) took {calibration['cpu_us']:.3f} us of CPU time"
-            f" and {calibration['wall_us']:.3f} us of wall time in a long run ({calibration['kind']})."
+        c.judge(
+            data.busy(record),
+            f"{kind}: compute({calibration['asked_us']:g} us) took {number(calibration['cpu_us'])} us of CPU time"
+            f" and {number(calibration['wall_us'])} us of wall time in a long run ({calibration['kind']}).",
         )
-        busy = data.busy(record)
-        if busy > BUSY:
-            c.sentences.append(
-                f"{kind}: efficiencies are not judged: other programs used {busy:.1f} CPUs meanwhile."
-            )
-            continue
         last = {r[0]: r[4] for r in rows if r[1] == rows[-1][1]}
-        c.sentences.append(
-            f"{kind}, largest size here: " + ", ".join(f"{p} {e:.1f} %" for p, e in last.items()) + "."
-        )
+        c.judge(data.busy(record), f"{kind}, largest size here: " + ", ".join(f"{p} {number(e)} %" for p, e in last.items()) + ".")
     c.sentences.append(
         "The paper's curves fall to the left, where less work than steals cost remains per core. Steals take"
-        " tens of microseconds between its nodes; inside a machine they cost what U13 shows, so the fall is"
+        " tens of microseconds between its nodes; inside a machine they cost less (a steal and its parts), so the fall is"
         " expected at smaller sizes, and later with few workers."
     )
     return c
@@ -75,7 +70,7 @@ def c9(data):
         "wait us",
         "steals",
         "latency us",
-        "in vain",
+        "failed",
         "bytes",
         "copy us",
         "source",
@@ -124,6 +119,10 @@ def c9(data):
             )
         )
         by = {r["policy"]: r for r in table}
+        waits = {p: [x for x in r.get("of_rounds", {}).get("outstanding_us", []) if x is not None] for p, r in by.items()}
+        dots = [Dot(p, *span_of(x)) for p, x in waits.items() if x]
+        dots += [Dot(f"{p}, 576 cores", x[2], source="DC table II") for p, x in papers.TABLE_II[kind].items()]
+        c.charts.append(Dots(f"{kind}: wait of an outstanding join that could go on", "time, us", dots, True, ROUNDS))
         for what, column, at in (
             ("outstanding joins", "outstanding_joins", 1),
             ("their average wait, us", "outstanding_us", 2),
@@ -131,9 +130,7 @@ def c9(data):
             ours = {p: r.get("of_rounds", {}).get(column, []) for p, r in by.items()}
             paper = {p: v[at] for p, v in papers.TABLE_II[kind].items()}
             for some in (("greedy", "stalling"), ("greedy", "child_full", "child_rtc")):
-                c.sentences.append(
-                    order(f"{kind}, {what}", ours, {p: paper[p] for p in some}, data.busy(record))
-                )
+                c.judge(data.busy(record), order(f"{kind}, {what}", ours, {p: paper[p] for p in some}))
         sizes = {p: r["stolen_bytes"] for p, r in by.items() if r["stolen_bytes"]}
         if "greedy" in sizes and "child_full" in sizes:
             c.sentences.append(
@@ -141,30 +138,15 @@ def c9(data):
                 " bytes of a stolen child (the paper:"
                 f" {papers.TABLE_II[kind]['greedy'][6] / papers.TABLE_II[kind]['child_full'][6]:.0f} times)."
             )
-    c.sentences = [s for s in c.sentences if s]
     return c
 
 
 def c10(data):
-    c, rows = Content(), []
-    every = [r["result"]["series"] for r in data.steps("c10_")]
-    longest = max((s["width_s"] * len(s["busy"]) for s in every), default=0.0)
+    c, rows, panels = Content(), [], {}
     for record in data.steps("c10_"):
         s, policy = record["result"]["series"], record["about"]["policy"]
         xs = [i * s["width_s"] for i in range(len(s["busy"]))]
-        c.charts.append(
-            Chart(
-                f"RecPFor, {policy}: busy workers and ready joins (figure 7)",
-                "s",
-                "workers, joins",
-                {
-                    "busy workers": list(zip(xs, s["busy"])),
-                    "ready outstanding joins": list(zip(xs, s["ready"])),
-                },
-                areas=("busy workers",),
-                x_to=longest,
-            )
-        )
+        panels[policy] = {"busy workers": list(zip(xs, s["busy"])), "joins that could go on": list(zip(xs, s["ready"]))}
         n = max(1, len(s["busy"]))
         idle_ready = sum(1 for b, r in zip(s["busy"], s["ready"]) if r >= 0.5 and b <= s["workers"] - 0.5) / n
         rows.append(
@@ -178,6 +160,8 @@ def c10(data):
                 s["dropped"],
             ]
         )
+    c.charts.append(Panels("RecPFor: busy workers, and joins that could go on", "time, s", "workers or joins", panels,
+                           "The paper's figure 7 is drawn, without numbers."))
     c.tables.append(
         Table(
             "Averages over the run",
@@ -193,28 +177,19 @@ def c10(data):
             rows,
         )
     )
-    bad, busy = [r for r in rows if r[4] > 1], data.busy()
-    if busy > BUSY:
-        c.sentences.append(f"Schedules are not judged: other programs used up to {busy:.1f} CPUs meanwhile.")
-    elif rows:
-        c.sentences.append(
+    bad = [r for r in rows if r[4] > 1]
+    if rows:
+        c.judge(
+            data.busy(),
             "A greedy schedule never leaves a worker idle beside a join that could go on. "
-            + (
-                "Both at once for more than 1 % of the time: "
-                + ", ".join(f"{r[0]} ({r[4]:.1f} %)" for r in bad)
-                + "."
-                if bad
-                else (
-                    "With no policy here that was the case for more than 1 % of the time: two hundred slices"
-                    " per run, few workers."
-                )
-            )
+            + ("Both at once for more than 1 % of the time: " + ", ".join(f"{r[0]} ({number(r[4])} %)" for r in bad) + "."
+               if bad else "With no policy here that was the case for more than 1 % of the time."),
         )
     return c
 
 
 def c11(data):
-    c, rows = Content(), []
+    c, rows, cost, gained = Content(), [], [], []
     saws = data.get("c11_saws")
     c.tables += [
         Table(
@@ -238,6 +213,11 @@ def c11(data):
             )
             for v in m["variants"]:
                 if "counts" in v:
+                    name, ratio = f"{m['parameters']['tree']}, threads: {m['parameters']['threads']}", ratio_of(v, serial)
+                    if v["workers"] == 1:
+                        cost.append(Dot(name, *(100 * (x - 1) for x in ratio)))
+                    gained.append(Dot(f"{name}, {v['workers']} worker{'s' if v['workers'] > 1 else ''}",
+                                      *(100 / x / v["workers"] for x in (ratio[0], ratio[2], ratio[1]))))
                     rows.append(
                         [
                             m["parameters"]["tree"],
@@ -250,6 +230,10 @@ def c11(data):
                             v["counts"]["steals"],
                         ]
                     )
+    cost += [Dot(name, over, source=source) for name, over, source in papers.UTS_OVERHEAD]
+    c.charts.append(Dots("Overhead of one worker over serial code", "overhead, %", cost, note=ROUNDS))
+    gained.append(Dot(papers.UTS_EFFICIENCY[0], papers.UTS_EFFICIENCY[1], source=papers.UTS_EFFICIENCY[2]))
+    c.charts.append(Dots("Efficiency over serial code (the paper's: over one core of its program)", "efficiency, %", gained, note=ROUNDS))
     c.tables.append(
         Table(
             "Unbalanced tree search",
@@ -281,21 +265,18 @@ def c11(data):
             " here.",
         )
     )
-    busy = data.busy()
     every = [r for r in rows if r[1] == "every" and r[5] is not None]
-    if every and busy <= BUSY:
-        c.sentences.append(
-            f"A thread per node costs {every[0][5]:.1f} % over serial code here, 18 % and 27 % in the paper."
-            " A creation is cheaper here (U11), and the digest of a node takes a different share of a node's"
-            " time."
+    if every:
+        c.judge(
+            data.busy(),
+            f"A thread per node costs {number(every[0][5])} % over serial code here, 18 % and 27 % in the paper."
+            " A creation is cheaper here, and the digest of a node takes a different share of a node's time.",
         )
-    elif every:
-        c.sentences.append(f"The overhead is not judged: other programs used {busy:.1f} CPUs meanwhile.")
     return c
 
 
 def c12(data):
-    c, rows, bounds, lines = Content(), [], [], {}
+    c, rows, bounds, lines, times = Content(), [], [], {}, {}
     for record in data.steps("c12_"):
         k = record["about"]["k"]
         for t in measurements(record, ": bounds"):
@@ -312,11 +293,17 @@ def c12(data):
                         papers.LCS_TABLE_III.get(k, {}).get(r["policy"]),
                     ]
                 )
-                lines.setdefault(r["policy"], []).append((2**k, r["seconds"]))
+                of = next((v for m in measurements(record) for v in m["variants"] if v.get("policy") == r["policy"] and v["workers"] == r["workers"]), None)
+                spans = span_of(of["seconds"]) if of and "seconds" in of else (r["seconds"],)
+                times.setdefault(r["policy"], []).append(Point(2**k, *spans))
+                lines.setdefault(r["policy"], []).append(Point(2**k, *(x / r["lower_s"] for x in spans)))
             if t["rows"]:
                 bounds.append((2**k, t["rows"][0]["lower_s"], t["rows"][0]["upper_s"], t["rows"][0]["tc_ms"]))
-    lines["lower bound"] = [(n, low) for n, low, _, _ in bounds]
-    lines["upper bound"] = [(n, high) for n, _, high, _ in bounds]
+    lines["upper bound"] = [(n, high / low) for n, low, high, _ in bounds]
+    printed = {p: [(2**k, row[p]) for k, row in papers.LCS_TABLE_III.items()] for p in papers.LCS_TABLE_III[18]}
+    lower, upper = papers.lcs_bounds(576)
+    theirs = {p: [(n, x / lower(n)) for n, x in points] for p, points in printed.items()}
+    theirs["upper bound"] = [(n, upper(n) / lower(n)) for n, _ in printed["greedy"]]
     c.tables.append(
         Table(
             "Longest common subsequence",
@@ -336,53 +323,40 @@ def c12(data):
             " compared with the plain recurrence.",
         )
     )
-    c.charts.append(
-        Chart(
-            "LCS: time and the bounds of greedy scheduling (figure 12)",
-            "N",
-            "s",
-            lines,
-            log_x=True,
-            log_y=True,
-        )
-    )
+    c.charts.append(Chart("Time", "size, bytes", "time, s", times, True, True, printed, f"{ROUNDS} The paper: table III, 576 cores."))
+    c.charts.append(Chart("Time over the lower bound of greedy scheduling, max(T1/P, Tinf)", "size, bytes", "ratio, x", lines, True, True, theirs,
+                          f"{ROUNDS} The paper: table III over bounds of its block's 0.340 ms and 576 cores."))
     if bounds:
-        c.sentences.append(
-            f"A block of C x C takes {number(bounds[-1][3])} ms here; 0.340 ms on ITO-A, 0.872 ms on"
-            " WISTERIA-O."
-        )
+        c.judge(data.busy(), f"A block of C x C takes {number(bounds[-1][3])} ms here; 0.340 ms on ITO-A, 0.872 ms on WISTERIA-O.")
     for record in data.steps("c12_")[-1:]:
         m, busy = measurements(record)[0], data.busy(record)
         by = {v["name"]: v for v in m["variants"]}
         for other in ("stalling", "child_full"):
-            c.sentences.append(versus("greedy", by.get("greedy"), other, by.get(other), busy))
+            c.judge(busy, versus("greedy", by.get("greedy"), other, by.get(other), busy))
         off = next((r for r in reversed(rows) if r[1] == "greedy"), None)
-        if off and busy <= BUSY:
-            c.sentences.append(
-                "Greedy lies inside the bounds at the largest size."
-                if off[6] == 1
-                else (
-                    f"Greedy takes {off[6]:.3f} x the {'upper' if off[6] > 1 else 'lower'} bound at the"
-                    " largest size."
-                )
+        if off:
+            c.judge(
+                busy,
+                "Greedy lies inside the bounds at the largest size." if off[6] == 1
+                else f"Greedy takes {number(off[6])} x the {'upper' if off[6] > 1 else 'lower'} bound at the largest size.",
             )
     c.sentences.append(
         "In the paper child stealing is nearly serial, because its tied tasks are popped and suspended by one"
-        " worker faster than others can steal them over the network. Inside one machine a steal costs what"
-        " U13 shows, and thieves are faster in comparison."
+        " worker faster than others can steal them over the network. Inside one machine a steal costs less,"
+        " and thieves are faster in comparison."
     )
     return c
 
 
 def c13(data):
-    c, rows = Content(), []
+    c, rows, dots = Content(), [], []
     pairs = [
         ("local collection", "stalling", "stalling_locked_free"),
         ("greedy join", "greedy", "stalling"),
         ("both", "greedy", "stalling_locked_free"),
         ("local collection under greedy join", "greedy", "locked_free"),
-        ("continuation against child, full threads", "greedy", "child_full"),
-        ("continuation against child, run to completion", "greedy", "child_rtc"),
+        ("over child stealing, full threads", "greedy", "child_full"),
+        ("over child stealing, run to completion", "greedy", "child_rtc"),
     ]
     for record in data.steps("c9_"):
         kind, m, _ = joins(record)[-1]
@@ -393,6 +367,9 @@ def c13(data):
                 continue
             sentence = versus(ours, a, other, b, busy)
             gain = sorted(y / x for x, y in zip(a["seconds"], b["seconds"]))
+            theirs, said = papers.GAINS.get((kind, what), (None, ""))
+            dots.append(Dot(f"{kind}: {what}", *span_of(gain)))
+            dots.append(Dot(f"{kind}: {what}, at most", theirs, source="DC V"))
             rows.append(
                 [
                     kind,
@@ -401,13 +378,14 @@ def c13(data):
                     gain[len(gain) // 2],
                     gain[0],
                     gain[-1],
-                    papers.GAINS.get((kind, what), ""),
+                    said,
                 ]
             )
-            c.sentences.append(f"{kind}: {sentence}")
+            c.judge(busy, f"{kind}: {sentence}")
+    c.charts.append(Dots("Gain: time without over time with", "ratio, x", dots, True, ROUNDS))
     c.tables.append(
         Table(
-            "Gain: time of the one over time of the other in the same round, at C9's size",
+            "Gain: time of the one over time of the other in the same round, at the size of joins and steals",
             ["benchmark", "what", "ratio", "median", "least", "most", "paper"],
             rows,
             "The paper's baseline is stalling_locked_free: stalling join and locked queue. The first two rows are its"

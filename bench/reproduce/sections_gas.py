@@ -1,6 +1,7 @@
 """From raw data to what stands on the page: the active global address space (G9 to G12)."""
 
-from .data import BUSY, Chart, Content, Table, measurements, number
+from . import papers
+from .data import ROUNDS, Chart, Content, Dot, Dots, Table, measurements, number, span_of
 
 
 DIRECTORIES = (
@@ -29,7 +30,7 @@ def g9(data):
     record = data.get("g9_puts")
     if record is None:
         return c
-    rows = measurements(record, "Puts")[0]["rows"]
+    rows, dots = measurements(record, "Puts")[0]["rows"], []
     for text, rows_of in directories(data, "g9_puts", "Puts"):
         c.tables.append(
             Table(
@@ -43,13 +44,17 @@ def g9(data):
                 " costs what a direct one does, one that is sent on less than one by the home.",
             )
         )
+        for r in rows_of:
+            dots.append(Dot(f"{r['what']}, {text}", r["messages"]))
+    for text, _ in directories(data, "g9_puts", "Puts"):
+        dots += [Dot(f"{r['what']}, {text}", paper_messages(text, r["key"]), source="AG 6.1") for r in rows]
+    c.charts.append(Dots("Messages of a put of 8 bytes", "messages", sorted(dots, key=lambda d: d.label)))
     by, busy = {r["key"]: r["ns"] for r in rows}, data.busy(record)
-    if busy > BUSY:
-        c.sentences.append(f"Times are not judged: other programs used {busy:.1f} CPUs meanwhile.")
-    elif "via_home" in by:
-        c.sentences.append(
+    if "via_home" in by:
+        c.judge(
+            busy,
             f"Over a put whose owner is known: sent on {number(by['forwarded'] / by['cached'])} x, by the home"
-            f" {number(by['via_home'] / by['cached'])} x."
+            f" {number(by['via_home'] / by['cached'])} x.",
         )
     return c
 
@@ -73,12 +78,15 @@ def g10(data):
             )
         )
         for key, f in record["result"].get("figures", {}).items():
-            if key.endswith(".over_fixed") and data.busy(record) <= BUSY:
-                c.sentences.append(f"{f['what']}: {number(f['value'])} x.")
+            if key.endswith(".over_fixed"):
+                c.judge(data.busy(record), f"{f['what']}: {number(f['value'])} x.")
     record = data.get("g10_tables")
     if record is None:
         return c
     tables = [m["rows"] for m in measurements(record, "")]
+    over, what, source = papers.BOUNDED
+    dots = [Dot(r["translations"], r["over_flat"]) for r in tables[0]] + [Dot(what, over, source=source)]
+    c.charts.append(Dots("Time of updates over that with translations without bound", "ratio, x", dots, note="The paper: 30 % fewer updates."))
     c.tables.append(
         Table(
             "Updates of 2^21 words in 512-word pages, by the number of translations",
@@ -110,7 +118,9 @@ def g11(data):
     record = data.get("g11_moves")
     if record is None:
         return c
+    lines = {}
     for text, rows in directories(data, "g11_moves", "Updates beside moves"):
+        lines[text] = [(r["moves"], r["updates_s"]) for r in rows]
         c.tables.append(
             Table(
                 f"Updates of 4 pages of 4 KiB, {text}",
@@ -120,6 +130,7 @@ def g11(data):
                 " network's it does not.",
             )
         )
+    c.charts.append(Chart("Time of the updates beside moves", "moves", "time, s", lines, note="The paper's figures are drawn, without numbers."))
     return c
 
 
@@ -141,7 +152,7 @@ def g12(data):
             " 2,048 bytes, one at a time above. The papers' conduit is Photon over InfiniBand; its figures are drawn, not printed.",
         )
     )
-    c.charts.append(Chart("Latency of a put", "bytes", "us", lines, log_x=True, log_y=True))
+    c.charts.append(Chart("Latency of a put", "size, bytes", "time, us", lines, log_x=True, log_y=True, note="The papers' figures are drawn, without numbers."))
     return c
 
 

@@ -1,7 +1,7 @@
 """From raw data to what stands on the page: threads in one process, the paper on MassiveThreads (M5 to M7)."""
 
 from . import papers
-from .data import BUSY, Chart, Content, Table, measurements, number, ratio_of, variant, versus
+from .data import ROUNDS, Chart, Content, Dot, Dots, Point, Table, measurements, number, ratio_of, span_of, variant, versus
 
 
 def problem_of(m):
@@ -10,7 +10,7 @@ def problem_of(m):
 
 
 def m5(data):
-    c, rows, counted = Content(), [], []
+    c, rows, counted, dots = Content(), [], [], []
     for record in data.steps("m5_"):
         for m in measurements(record):
             lines = {}
@@ -31,19 +31,24 @@ def m5(data):
                     ]
                 )
                 if v["workers"]:
-                    lines.setdefault(v["name"], []).append((v["workers"], v["median_s"]))
-            c.charts.append(Chart(f"{problem_of(m)} (figures 6 and 8)", "workers", "s", lines, log_y=True))
+                    lines.setdefault(v["name"], []).append(Point(v["workers"], *span_of(v["seconds"])))
+                    if over and v["name"] != "asm":
+                        dots.append(Dot(f"{problem_of(m)}, {v['name']}, {v['workers']} worker{'s' if v['workers'] > 1 else ''}", *over))
+            c.charts.append(Chart(problem_of(m), "workers", "time, s", lines, log_y=True, note=f"{ROUNDS} The paper's figures 6 and 8 are drawn, without numbers."))
         for key, f in record["result"].get("figures", {}).items():
             if key.endswith(".over_asm"):
-                c.sentences.append(
+                c.judge(
+                    data.busy(record),
                     f"fib({key[1:].split('.')[0]}), one worker, by CPU time beyond that of the plain calls:"
-                    f" {f['what']} {number(f['value'])} x."
+                    f" {f['what']} {number(f['value'])} x.",
                 )
         for name, v in record["result"].get("variants", {}).items():
             counted.append(
                 [record["about"]["cpu"], name, v["instructions"], v["over_plain"], v["over_first"], v["system_calls"],
                  v.get("window_flushes")]
             )
+    dots += [Dot(f"{what}, at least", least, source=source) for what, least, source in papers.SWITCHES]
+    c.charts.append(Dots("Time over that of asm", "ratio, x", dots, True, ROUNDS))
     rows += [[what, None, None, None, None, None, at_least, source] for what, at_least, source in papers.SWITCHES]
     c.tables.append(
         Table(
@@ -77,9 +82,7 @@ def m5(data):
         one = min((v["workers"] for v in m["variants"] if v["workers"]), default=1)
         others = {v["name"] for v in m["variants"]} - {"asm", "plain calls"}
         for name in sorted(others):
-            c.sentences.append(
-                problem_of(m) + ": " + versus("asm", variant(m, "asm", one), name, variant(m, name, one), data.busy())
-            )
+            c.judge(data.busy(), problem_of(m) + ": " + versus("asm", variant(m, "asm", one), name, variant(m, name, one), data.busy()))
     return c
 
 
@@ -90,15 +93,13 @@ def m6(data):
         return c
     rows = next(m["rows"] for m in record["result"]["measurements"] if "rows" in m)
     libraries = list(dict.fromkeys(r["library"] for r in rows))
-    lines, table, dearer = {}, [], []
+    lines, table = {}, []
     for what in dict.fromkeys(r["what"] for r in rows):
         of = {r["library"]: r for r in rows if r["what"] == what}
         table.append([what, *[x for n in libraries for x in (of.get(n, {}).get("median_ns"), of.get(n, {}).get("least_ns"))]])
         for name, r in of.items():
             if what.startswith("create + join") and r["workers"] == 1:
-                lines.setdefault(name, []).append((r["live"], r["median_ns"]))
-            if name != "godwit" and "godwit" in of:
-                dearer.append(f"{what}, {name}: {number(r['median_ns'] / of['godwit']['median_ns'])}")
+                lines.setdefault(name, []).append(Point(r["live"], r["median_ns"], r["least_ns"], r["median_ns"]))
     c.tables.append(
         Table(
             "ns per operation",
@@ -119,14 +120,8 @@ def m6(data):
             ],
         )
     )
-    c.charts.append(
-        Chart("Create + join, one worker (figure 12)", "threads that live at a time", "ns", lines, log_x=True, log_y=True)
-    )
-    busy = data.busy()
-    if busy > BUSY:
-        c.sentences.append(f"Not judged: other programs used {busy:.1f} CPUs meanwhile.")
-    else:
-        c.sentences.append("Others' medians over ours: " + "; ".join(dearer) + ".")
+    c.charts.append(Chart("Create + join, one worker", "live at a time, threads", "time, ns", lines, True, True,
+                          note="Bars: least of the rounds to their median. The paper's figures 11 and 12 are drawn, without numbers."))
     return c
 
 
@@ -135,22 +130,15 @@ def m7(data):
     for record in data.steps("m7_"):
         for m in measurements(record):
             serial, lines = variant(m, "serial"), {}
-            most = max(v["workers"] for v in m["variants"])
             for v in m["variants"]:
                 if "seconds" not in v or v is serial:
                     continue
                 r = ratio_of(v, serial)
                 rows.append([problem_of(m), v["name"], v["workers"] or None, v["median_s"], r[0] if r else None])
                 if v["workers"] and r:
-                    lines.setdefault(v["name"], []).append((v["workers"], r[0]))
-            c.charts.append(Chart(f"{problem_of(m)}: time over plain calls", "workers", "x", lines, log_y=True))
-            ours = "spawn+join" if variant(m, "spawn+join", most) else "godwit"
-            for name in dict.fromkeys(v["name"] for v in m["variants"] if v["workers"] == most):
-                if name not in (ours, "invoke") and not name.startswith("serial"):
-                    c.sentences.append(
-                        f"{problem_of(m)}, {most} workers: "
-                        + versus(ours, variant(m, ours, most), name, variant(m, name, most), data.busy(record))
-                    )
+                    lines.setdefault(v["name"], []).append(Point(v["workers"], *r))
+            c.charts.append(Chart(f"{problem_of(m)}: time over plain calls", "workers", "ratio, x", lines, log_y=True,
+                                  note=f"{ROUNDS} The paper's figures 13 to 15 are drawn, without numbers."))
     c.tables.append(
         Table(
             "Time over plain calls",

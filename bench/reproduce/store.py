@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import shlex
 import signal
 import subprocess
@@ -11,6 +10,7 @@ import tempfile
 import time
 
 from . import addresses, trace
+from .busy import Others
 from .plan import ROOT
 
 
@@ -53,21 +53,6 @@ def short(path):
         if os.path.isabs(path) and path.startswith(ROOT + os.sep)
         else os.path.basename(path) if os.path.isabs(path) else path
     )
-
-
-def busy_seconds():
-    """CPU seconds that the machine spent so far, or 0 where the kernel does not say."""
-    try:
-        with open("/proc/stat", encoding="ascii") as f:
-            v = [int(x) for x in f.readline().split()[1:8]]
-    except (OSError, ValueError):
-        return 0.0
-    return (v[0] + v[1] + v[2] + v[5] + v[6]) / os.sysconf("SC_CLK_TCK")
-
-
-def own_seconds():
-    u = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return u.ru_utime + u.ru_stime
 
 
 class Store:
@@ -116,19 +101,18 @@ class Store:
             "version": self.version,
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
-        start, busy, own = time.monotonic(), busy_seconds(), own_seconds()
+        start, others = time.monotonic(), Others()
         try:
-            record["result"] = self._execute(step, argv, meter)
+            record["result"] = self._execute(step, argv, meter, others)
             record["status"] = "done"
         except Failed as e:
             record["status"], record["reason"] = "failed", str(e)
-        spent = time.monotonic() - start
-        record["seconds"] = spent
-        record["foreign_cpus"] = max(0.0, (busy_seconds() - busy - (own_seconds() - own)) / max(spent, 1e-3))
+        record["seconds"] = time.monotonic() - start
+        record["foreign_cpus"], record["stolen_cpus"] = others.cpus()
         self.save(step, record)
         return record
 
-    def _execute(self, step, argv, meter):
+    def _execute(self, step, argv, meter, others):
         env = dict(os.environ, **step.environment)
         for name in [n for n in env if n.startswith("GODWIT_") and n not in step.environment]:
             del env[name]  # what the user's shell sets is no part of an experiment
@@ -140,7 +124,7 @@ class Store:
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "result.json")
             sampler = addresses.Sampler() if step.kind == "addresses" else None
-            text = self._wait(step, [*argv, "--json", out], env, meter, sampler)
+            text = self._wait(step, [*argv, "--json", out], env, meter, others, sampler)
             if not os.path.exists(out):
                 raise Failed("wrote no results: " + text)
             with open(out, encoding="utf-8") as f:
@@ -161,7 +145,7 @@ class Store:
         return result
 
     @staticmethod
-    def _wait(step, argv, env, meter, sampler):
+    def _wait(step, argv, env, meter, others, sampler):
         """Run it in a process group of its own; gives back its last line of output."""
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
             try:
@@ -183,6 +167,7 @@ class Store:
                     if spent > step.limit + 10:
                         raise Failed(f"no end within {step.limit} s")
                     meter.tick(spent)
+                    others.look(process.pid)
                     if sampler:
                         sampler.look(process.pid)
                     time.sleep(0.01 if sampler else 0.1)

@@ -114,7 +114,7 @@ class Table:
             seen = "; ".join(r["why"]) or told(r)
             verdict = r["status"] if r["status"] == "pass" else f"**{r['status']}**"
             measured = f"{r['form']}, {r['date']}, `{r['commit']}`" if "commit" in r else ""
-            cells = [row.name, row.kind, row.what, verdict + (f" ({note})" if note else ""), measured, seen]
+            cells = [f'<a id="{row.name.lower()}"></a>{row.name}', row.kind, row.what, verdict + (f" ({note})" if note else ""), measured, seen]
             lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
         lines += ["", "## Commands", "", "| row | command |", "|---|---|"]
         for row in ROWS:

@@ -16,6 +16,7 @@ from . import head, targets, text
 from .pages import BY_NAME, FORMS, PAGES
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TABLE = os.path.join(ROOT, "docs", "results", "table.md")  # scripts/reproduce links to its rows
 BUILT = "bench/all src/transport/mpi/all integrations/pthread/all"
 
 
@@ -146,17 +147,19 @@ def reproduce(o, argv, taken, meter):
     if o.form == "tiny":
         where = os.path.join(o.out, ".reproduce")
     status, out, said = run([*argv, "--out", where] + (["--fresh"] if taken["changed"] else []), meter)
-    page, tables = load(os.path.join(where, "report.md")), os.path.join(where, "csv")
-    if page is None or not os.path.isdir(tables):
+    page, parts = load(os.path.join(where, "report.md")), [os.path.join(where, x) for x in ("csv", "pictures")]
+    if page is None or not all(os.path.isdir(x) for x in parts):
         last = ((said + out).strip().splitlines() or ["no output"])[-1]
         raise Failed(f"scripts/reproduce wrote no page (status {status}): {last}")
     to = path_of(o, "reproduce")
     shutil.rmtree(to, ignore_errors=True)
-    shutil.copytree(tables, to)
+    for part in parts:
+        shutil.copytree(part, to, dirs_exist_ok=True)
     with open(os.path.join(where, "run.json"), encoding="utf-8") as f:
         run_of = json.load(f)
     if o.form == "tiny":
         shutil.rmtree(where)
+    page = page.replace("](pictures/", "](reproduce/").replace(f"]({os.path.relpath(TABLE, where)}#", f"]({os.path.relpath(TABLE, o.out)}#")
     body = ["- Tables in full precision: [reproduce/](reproduce/)", "", *page.splitlines()[2:]]
     return {"steps": run_of["steps"], "foreign_cpus": run_of["busy"], "machine": run_of["machine"]}, body, status
 

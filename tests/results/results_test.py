@@ -69,8 +69,9 @@ class TinyRun(unittest.TestCase):
             if "seconds" in v:
                 self.assertIn(f"| {v['name']} | {v['workers'] or ''} | {v['median_s']:.4f} |", page)
         self.assertIn("fib(14), 1 worker", text_of(self.out, "observe.md"))
-        self.assertIn("## U16 Use of address space", text_of(self.out, "reproduce.md"))
-        self.assertIn("U16-1.csv", os.listdir(os.path.join(self.out, "reproduce")))
+        self.assertIn("## Use of address space", text_of(self.out, "reproduce.md"))
+        self.assertIn("(reproduce/use-of-address-space-1.svg)", text_of(self.out, "reproduce.md"))
+        self.assertLessEqual({"U16-1.csv", "use-of-address-space-1.svg"}, set(os.listdir(os.path.join(self.out, "reproduce"))))
 
     def test_summary(self):
         page = text_of(self.out, "summary.md")
