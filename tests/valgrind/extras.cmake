@@ -7,12 +7,5 @@ if(main_build AND NOT sanitized AND NOT CMAKE_CROSSCOMPILING AND GODWIT_CONTEXT 
   endforeach()
   target_compile_definitions(valgrind_threads PRIVATE GODWIT_ONLY_THREADS)
   add_test(NAME valgrind COMMAND ${here}/valgrind_test.sh $<TARGET_FILE:valgrind_program> $<TARGET_FILE:valgrind_threads>)
-  add_executable(valgrind_tsan ${here}/tsan.cpp)
-  target_link_libraries(valgrind_tsan PRIVATE godwit godwit_build)
-  target_compile_options(valgrind_tsan PRIVATE -fsanitize=thread)
-  target_link_options(valgrind_tsan PRIVATE -fsanitize=thread)
-  add_test(NAME valgrind.tsan_says_so COMMAND valgrind_tsan)
-  set_tests_properties(valgrind.tsan_says_so PROPERTIES LABELS valgrind TIMEOUT 60 PASS_REGULAR_EXPRESSION
-                       "godwit: this program is built with -fsanitize=thread" SKIP_REGULAR_EXPRESSION "FATAL: ThreadSanitizer")
   set_tests_properties(valgrind PROPERTIES LABELS valgrind TIMEOUT 600 SKIP_RETURN_CODE 77)
 endif()
