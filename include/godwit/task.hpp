@@ -20,7 +20,7 @@
 
 // A sanitizer must hear which stack runs. And what tells ThreadSanitizer so must not be followed itself: it
 // begins on one stack and ends on another.
-#if defined(__has_feature)
+#if defined(__clang__)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define GODWIT_FOLLOWED_STACKS
 #endif

@@ -34,7 +34,8 @@ class fiber_table {
  public:
   /// Of the stack that begins at @p low, on which only the caller is.
   void* of(std::uintptr_t low) noexcept {
-    for (std::size_t i = low / 4096 * 0x9e37'79b9 % size, n = 0; n < size; i = (i + 1) % size, ++n) {
+    for (std::size_t i = low * 0x9e37'79b9'7f4a'7c15 >> (64 - bits), n = 0; n < size;
+         i = (i + 1) % size, ++n) {
       std::uintptr_t there = all_[i].low.load(std::memory_order_relaxed);
       if (there == 0 && all_[i].low.compare_exchange_strong(there, low, std::memory_order_relaxed)) {
         all_[i].fiber = __tsan_create_fiber(0);
@@ -50,7 +51,8 @@ class fiber_table {
   }
 
  private:
-  static constexpr std::size_t size = 1 << 15;
+  static constexpr unsigned bits = 15;
+  static constexpr std::size_t size = std::size_t{1} << bits;
   struct entry {
     std::atomic<std::uintptr_t> low{0};  ///< of the stack; 0: free. W who comes to it first, R any worker
     void* fiber = nullptr;               ///< W the same, R who is on the stack

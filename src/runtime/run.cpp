@@ -108,7 +108,8 @@ detail::run_result failed(int status, std::string message) {
 /// Options that cannot be had in this program are errors; those that can only be one way are set.
 void fit_to_program(options& opts, const detail::root_task& root) {
   const bool in_one_process =
-      opts.substrate == choice::substrate::automatic || opts.substrate == choice::substrate::threads;
+      opts.substrate == choice::substrate::threads ||
+      (opts.substrate == choice::substrate::automatic && opts.heap != choice::heap::separate);
   if (base::on_thread_sanitizer() && (!in_one_process || base::detect_launcher().one_of_several()))
     throw std::invalid_argument(
         "godwit: this program is built with -fsanitize=thread, which can follow workers that are threads of "

@@ -1,6 +1,7 @@
 // See exposure.hpp.
 #include "sched/exposure.hpp"
 
+#include "base/thread_sanitizer.hpp"
 #include "base/unexposed.hpp"
 #include "context/context.hpp"
 #include "sched/frames.hpp"
@@ -29,6 +30,7 @@ void exposure::expose(spawn_slot* end, std::uint32_t float_control) noexcept {
 void exposure::prepare(spawn_slot& s, std::uint32_t float_control) noexcept {
   if (s.record == 0) s.record = records_.make_unexposed();
   record* r = here_.at<record>(s.record);
+  base::happens_before(r);  // what its child did until now: a thief goes on with the parent
   s.float_control = float_control;
   r->spawned_at = spawned_at(s);
   s.bytes_end = ancestors_.needed_end((&s)[-1], (&s)[-1].sp);

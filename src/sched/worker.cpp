@@ -2,6 +2,7 @@
 #include "sched/worker.hpp"
 
 #include "sched/frames.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {
@@ -99,6 +100,8 @@ void worker::resume(const loot& what, loot_kind kind, const data_part& data) noe
   GODWIT_ASSERT(what.sp == what.low + (kind == loot_kind::fork ? context::fork_bytes_below : 0),
                 "the bytes of a thread begin where it was saved");
   GODWIT_ASSERT(kind != loot_kind::fork || what.status != 0, "a parent goes on with the record of its child");
+  if (kind == loot_kind::fork && here_.is_near(what.status))
+    base::happens_after(here_.at<record>(what.status));
   enter_thread(what.top, what.bytes_end, what.own_record);
   work_on(data);
 #if defined(__x86_64__)

@@ -31,7 +31,7 @@ for end in "0 return" "3 exit_in_thread" "0 fork" "0 system"; do
   python3 -c 'import json; s = json.load(open("stats.json")); assert len(s["worker_stats"]) == 2, s' ||
     fail "$how: stats.json is not as it should be"
   first=$("$report" --text trace | head -n 1)
-  [[ $first == "Locks: up to "*" threads at once waited for a mutex at $(at lock)."* ]] || fail "$how: says: $first"
+  [[ $first == "Speed-up "*" threads waited at once for a mutex at $(at lock)."* ]] || fail "$how: says: $first"
   [ "$(grep -ao "$(at barrier)" trace | wc -l)" -ge 7 ] || fail "$how: seven threads waited at $(at barrier)"
 done
 
