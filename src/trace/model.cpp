@@ -484,6 +484,7 @@ void model::finish(std::uint64_t end_ns) {
     flush_sleeps(w);
     while (!workers_[w].stack.empty()) close_top(w, end_ns, kind::count_);
     update_busy(w, end_ns);
+    update_name(w, end_ns);
   }
   std::vector<std::pair<std::uint32_t, std::uint64_t>> open;
   for (const auto& [record, t] : threads_) open.emplace_back(t.number, record);
