@@ -145,6 +145,7 @@ constexpr row rows[] = {
     {"idle, %: no work", [](const stats& s) { return percent_of_life(s, s.idle_no_work_ns); }, 1, false},
     {"idle, %: outstanding join", [](const stats& s) { return percent_of_life(s, s.idle_join_ns); }, 1,
      false},
+    {"idle, %: a wait", [](const stats& s) { return percent_of_life(s, s.idle_wait_ns); }, 1, true},
     {"idle, %: other hosts", [](const stats& s) { return percent_of_life(s, s.idle_transport_ns); }, 1, true},
     {"work, ms", [](const stats& s) { return f(s.work_ns) / 1e6; }, 2, true},
     {"trace events", [](const stats& s) { return f(s.trace_events); }, 0, true},
@@ -260,6 +261,7 @@ void put_derived(base::json_writer& json, const stats& s, bool span) {
       .field("busy_fraction", 1 - ratio(f(idle_ns(s)), f(s.life_ns)))
       .field("idle_no_work_fraction", ratio(f(s.idle_no_work_ns), f(s.life_ns)))
       .field("idle_join_fraction", ratio(f(s.idle_join_ns), f(s.life_ns)))
+      .field("idle_wait_fraction", ratio(f(s.idle_wait_ns), f(s.life_ns)))
       .field("idle_transport_fraction", ratio(f(s.idle_transport_ns), f(s.life_ns)));
   if (span)
     json.field("t1_ns", s.work_ns)

@@ -420,7 +420,9 @@ void model::stay(std::uint32_t w, const trace::event& e) {
 void model::cancel(std::uint32_t w, const trace::event& e) {
   worker_info& me = workers_[w];
   const auto was_closing = std::exchange(me.closing, {});
-  if (const auto* slice = std::get_if<worker_slice>(&was_closing)) {
+  const auto* slice = std::get_if<worker_slice>(&was_closing);
+  if (slice != nullptr && slice->why == kind::steal) out_.on(*slice);  // the parent's, which stays away
+  if (slice != nullptr && slice->why == kind::suspend) {
     running r{*slice};
     r.slice.copied_out = 0;
     r.slice.why = kind::count_;
@@ -428,8 +430,8 @@ void model::cancel(std::uint32_t w, const trace::event& e) {
   } else if (!me.stack.empty() && me.stack.back().below_since_ns != 0 &&
              me.stack.back().slice.record == e.a) {
     me.stack.back().below_since_ns = 0;
-  } else if (me.stack.empty() &&
-             was_closing.index() == 0) {  // the steal that left it here has not been seen yet
+  } else if (me.stack.empty() && !std::holds_alternative<instant>(was_closing)) {
+    // the steal that left it here has not been seen yet
     for (auto& gone : me.early)
       if (gone == e.a) gone = 0;
     put(w, e.a, e.time_ns, kind::steal);
@@ -482,6 +484,7 @@ void model::finish(std::uint64_t end_ns) {
     flush_sleeps(w);
     while (!workers_[w].stack.empty()) close_top(w, end_ns, kind::count_);
     update_busy(w, end_ns);
+    update_name(w, end_ns);
   }
   std::vector<std::pair<std::uint32_t, std::uint64_t>> open;
   for (const auto& [record, t] : threads_) open.emplace_back(t.number, record);

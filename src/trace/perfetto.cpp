@@ -186,10 +186,13 @@ void perfetto::name(const worker_slice& s) {
                                                  "makes room for global memory"};
   switch (s.what) {
     case activity::thread:  // else by where it came to
-      if (s.began == 0 && s.place == 0) return event_.text(f_name, "thread " + std::to_string(s.thread));
-      return name(name_of(s.began != 0 ? s.began : s.place));
-    case activity::named:
-      return name(setup_.text(s.address));
+      for (const std::uint32_t place : {s.began, s.place})
+        if (place != 0 && !name_of(place).empty()) return name(name_of(place));
+      return event_.text(f_name, "thread " + std::to_string(s.thread));
+    case activity::named: {
+      const std::string text = setup_.text(s.address);
+      return name(text.empty() ? "a name that cannot be read" : text);
+    }
     case activity::below:
       return name("waits below others");
     case activity::idle:

@@ -236,6 +236,16 @@ TEST(Waits, SingleAccessesToOtherHostsAreNotBusy) {
   EXPECT_TRUE(has(f->text, "at gets.cpp:9, 10.0 µs each.")) << f->text;
 }
 
+TEST(Waits, SingleAccessesWhoseOwnerIsNotKnown) {
+  trace_builder t = builder(1);
+  t.start(0, 0, root);
+  t.access(0, 900'000, godwit::report::nothing, 100'000, "gets.cpp:9");
+  t.end(0, 1'000'000, root);
+  const told x(t);
+  EXPECT_TRUE(has(x.findings[0].title, "8 single gets of memory of another host at gets.cpp:9"))
+      << x.findings[0].title;
+}
+
 TEST(Waits, SingleAccessesInCounters) {
   const std::string file = R"({"godwit": 1, "workers": [
       {"life_ns": 10000000, "far_single_ns": 8000000}]})";

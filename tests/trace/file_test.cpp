@@ -102,6 +102,13 @@ TEST(trace_file, losses_are_shown_where_they_happened) {
   EXPECT_TRUE(c.has_text("100 earlier events dropped"));
 }
 
+TEST(trace_file, code_without_a_text_leaves_a_thread_its_number) {
+  const history h = {{make(kind::start, 100, {.a = 8}), make(kind::suspend, 200, {.a = 8, .b = 16}),
+                      make(kind::callers, 200, {.a = 77}), make(kind::resume, 300, {.a = 8, .b = 16}),
+                      make(kind::end, 400, {.a = 8})}};
+  EXPECT_TRUE(write(h, {}, 0).has_text("thread 1")) << "it has no track";
+}
+
 TEST(trace_file, a_run_without_events) {
   summary sum;
   const auto c = write({{}, {}}, {}, most_thread_tracks, &sum);

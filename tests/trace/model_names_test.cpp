@@ -83,4 +83,16 @@ TEST(ModelNames, TheProgramsOwnLieInsideTheThread) {
   EXPECT_EQ(thief[0].end_ns, 250u);
 }
 
+TEST(ModelNames, WhatIsOpenWhereTheEventsEndEndsThere) {
+  slices s;
+  model m(1, s);
+  m.event(0, make(kind::start, 100, {.a = root}));
+  m.event(0, make(kind::name, 120, {.a = text, .b = scope, .detail = 5}));
+  m.finish(300);
+  const auto open = s.of(0, activity::named);
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open[0].begin_ns, 120u);
+  EXPECT_EQ(open[0].end_ns, 300u);
+}
+
 }  // namespace

@@ -262,6 +262,28 @@ TEST(model, a_cancelled_suspension_leaves_no_trace) {
   EXPECT_TRUE(r.marks(mark::suspended).empty());
 }
 
+TEST(model, a_suspension_cancelled_before_its_steal_was_written_down) {
+  recorder r;
+  model m(2, r);
+  m.event(0, make(kind::start, 100, {.a = root}));
+  m.event(0, make(kind::suspend, 200, {.a = child, .b = 99}));  // worker 1 has the root thread already
+  m.event(0, make(kind::place, 200, {.a = 1, .b = 2, .other = 3}));
+  m.event(0, make(kind::cancel, 210, {.a = child}));
+  m.event(1, make(kind::steal, 220, {.a = root, .b = child, .duration_ns = 30, .other = 0}));
+  m.event(1, make(kind::end, 300, {.a = root}));
+  m.event(0, make(kind::end, 400, {.a = child}));
+  m.finish(400);
+  const auto zero = r.of(0, activity::thread), one = r.of(1, activity::thread);
+  ASSERT_EQ(zero.size(), 2u);
+  EXPECT_EQ(zero[0].record, root);
+  EXPECT_EQ(zero[0].end_ns, 200u) << "it is not put back";
+  EXPECT_EQ(zero[1].record, child);
+  EXPECT_EQ(zero[1].begin_ns, 210u);
+  EXPECT_EQ(zero[1].end_ns, 400u);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].record, root);
+}
+
 TEST(model, run_to_completion_puts_tasks_on_top_of_joins) {
   for (const bool says_that_it_waits : {false, true}) {
     recorder r;

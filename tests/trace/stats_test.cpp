@@ -76,6 +76,17 @@ TEST(stats_table, many_workers_become_smallest_median_largest) {
   for (std::string line; std::getline(in, line);) EXPECT_LE(line.size(), 110u) << line;
 }
 
+TEST(stats_table, waits_for_something_else_than_a_join) {
+  run_facts f = facts_for(2);
+  EXPECT_EQ(line_with(stats_table(f), "idle, %: a wait"), words{"no line"})
+      << "left out where there are none";
+  f.stats[1].idle_wait_ns = 300'000;
+  const std::string t = stats_table(f);
+  EXPECT_EQ(line_with(t, "busy, %"), (words{"95.0", "55.0", "75.0"}));
+  EXPECT_EQ(line_with(t, "idle, %: a wait"), (words{"0.0", "30.0", "15.0"}));
+  EXPECT_NE(stats_json(f).find(R"("idle_wait_fraction":0.15,)"), std::string::npos) << stats_json(f);
+}
+
 TEST(stats_table, global_memory_of_other_hosts) {
   run_facts f = facts_for(2);
   EXPECT_EQ(line_with(stats_table(f), "global cache hits"), (words{"no line"})) << "left out on one host";

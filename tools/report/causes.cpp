@@ -137,7 +137,9 @@ void explainer::access(double share) {
   x.text = "Threads waited for one value after the other.";
   if (const waiting_place* p = worst_access(); p != nullptr)
     x.text += " Most of it for " + accesses_of(*p) + " at " + format_place(*p) + ", " +
-              format_time(static_cast<double>(p->wait_ns) / static_cast<double>(p->count)) + " each.";
+              format_time(static_cast<double>(p->wait_ns) /
+                          static_cast<double>(std::max<std::uint64_t>(p->count, 1))) +
+              " each.";
   x.advice = "Check out the range (checkout) and read it there; gather and scatter combine what lies apart.";
   out.push_back(x);
 }

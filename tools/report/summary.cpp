@@ -29,8 +29,8 @@ std::string waited_for(const waiting_place& p) {
 }
 
 std::string accesses_of(const waiting_place& p) {
-  return format_count(static_cast<double>(p.count)) + " single " + p.what + "s of memory of worker " +
-         std::to_string(p.owner) + "'s host";
+  return format_count(static_cast<double>(p.count)) + " single " + p.what + "s of memory of " +
+         (p.owner != nothing ? "worker " + std::to_string(p.owner) + "'s host" : "another host");
 }
 
 void explainer::headline() {
