@@ -17,7 +17,8 @@ if(main_build AND NOT sanitized AND NOT CMAKE_CROSSCOMPILING AND Python3_Interpr
 cmp $n.svg $1/docs/images/$n.svg || exit 1; done" ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR})
   add_test(NAME docs.tutorial COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/tutorial.py
                                       ${CMAKE_CURRENT_BINARY_DIR}/install/prefix)
-  set_tests_properties(docs.tutorial PROPERTIES FIXTURES_REQUIRED godwit_prefix TIMEOUT 600)
+  # Runs mpirun and two workers: as the tests of ../mpi do.
+  set_tests_properties(docs.tutorial PROPERTIES FIXTURES_REQUIRED godwit_prefix TIMEOUT 600 PROCESSORS 2 RESOURCE_LOCK mpi)
   add_test(NAME docs.site COMMAND ${PROJECT_SOURCE_DIR}/scripts/site)
   set_tests_properties(docs.site PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
   set_tests_properties(docs.links docs.links.finds_mistakes docs.drawings docs.tutorial docs.site PROPERTIES LABELS docs)
