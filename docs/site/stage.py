@@ -8,10 +8,13 @@ text, which is made here; a link to a folder leads to its README.md.
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests/docs"))
+
+from links import documents  # noqa: E402
+
 LANGUAGE = {
     ".cpp": "cpp",
     ".hpp": "cpp",
@@ -24,17 +27,6 @@ LANGUAGE = {
 }
 SHOWN = {".md", ".svg", ".png", ".html"}  # as they are
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
-
-
-def documents():
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "*.md"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [n for n in listed.stdout.split() if not n.startswith(("tests/docs/bad/", "docs/site/"))]
 
 
 def write(folder, name, text):
@@ -61,7 +53,7 @@ def main():
     folder = sys.argv[1]
     with open(os.path.join(ROOT, "docs/site/site.css"), encoding="utf-8") as f:
         write(folder, "docs/site/site.css", f.read())
-    for page in documents():
+    for page in documents(ROOT):
 
         def place(m, page=page):
             name = os.path.normpath(os.path.join(os.path.dirname(page), m.group(2)))

@@ -17,8 +17,11 @@ if(main_build AND NOT sanitized AND NOT CMAKE_CROSSCOMPILING AND Python3_Interpr
 cmp $n.svg $1/docs/images/$n.svg || exit 1; done" ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR})
   add_test(NAME docs.tutorial COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/tutorial.py
                                       ${CMAKE_CURRENT_BINARY_DIR}/install/prefix)
-  set_tests_properties(docs.tutorial PROPERTIES FIXTURES_REQUIRED godwit_prefix TIMEOUT 600)
-  add_test(NAME docs.site COMMAND ${PROJECT_SOURCE_DIR}/scripts/site)
+  # Runs mpirun and two workers: as the tests of ../mpi do.
+  set_tests_properties(docs.tutorial PROPERTIES FIXTURES_REQUIRED godwit_prefix TIMEOUT 600 PROCESSORS 2 RESOURCE_LOCK mpi)
+  # Installs nothing: skipped where scripts/setup or scripts/site has not.
+  add_test(NAME docs.site COMMAND sh -c "[ -x $0/build/tools/site/bin/mkdocs ] || exit 77; exec $0/scripts/site $1"
+                                  ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/site)
   set_tests_properties(docs.site PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
   set_tests_properties(docs.links docs.links.finds_mistakes docs.drawings docs.tutorial docs.site PROPERTIES LABELS docs)
 endif()

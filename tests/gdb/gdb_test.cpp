@@ -76,6 +76,24 @@ TEST(gdb, a_thread_can_be_looked_at) {
   EXPECT_EQ(s.finish(), "142\nstatus 0");
 }
 
+TEST(gdb, a_copy_that_the_user_removed_is_left_alone) {
+  NEED_GDB();
+  situation s;
+  std::string id;
+  for (const row& r : rows_of(gdb("-p " + s.worker(0), {"godwit threads"})))
+    if (r.state == "suspended") id = r.id;
+  const std::string remove =
+      "python n = gdb.selected_inferior().num; [gdb.execute(c) for c in (\"core-file\", \"inferior 1\", "
+      "f\"remove-inferiors {n}\")]";
+  const std::string text =
+      gdb("-p " + s.worker(0), {"godwit select " + id, "set confirm off", remove, "godwit select",
+                                "show confirm", "godwit select " + id, "godwit select", "info inferiors"});
+  expect_in_order(text, {"wait_inner (", "back in the process", "operations is off", "wait_inner (",
+                         "back in the process", "* 1    process " + s.worker(0)});
+  EXPECT_EQ(text.find("Error"), std::string::npos) << text;
+  EXPECT_EQ(s.finish(), "142\nstatus 0");
+}
+
 // Everything that a command could have touched is as before: registers, the stacks, the heap with the
 // images, the words.
 TEST(gdb, a_backtrace_shows_the_users_frames) {

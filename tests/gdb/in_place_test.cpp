@@ -38,10 +38,10 @@ TEST(gdb_in_place, threads_that_wait_for_other_things_than_joins) {
       "python import godwit_gdb.view as g; gdb.execute(\"godwit select \" + [t.id for t in g.View().threads "
       "if "
       "t.parked_at == \"mutex\"][0])";
-  const std::string text =
-      gdb("-p " + s.supervisor(),
-          {"godwit threads", "echo -- next\\n", select, "print *add + 2", "godwit where", "backtrace", "up",
-           "godwit select", "echo -- next\\n", "backtrace", "thread 2", "godwit where"});
+  const std::string text = gdb(
+      "-p " + s.supervisor(), {"godwit threads", "echo -- next\\n", select, "print *add + 2", "godwit where",
+                               "backtrace", "up", "godwit select", "echo -- next\\n", "backtrace", "thread 2",
+                               "godwit where", "echo -- next\\n", "disable unwinder global godwit", select});
   const auto place = [](const char* mark) {
     return std::string(mark) + " at " + at(mark, "parked_situation.cpp");
   };
@@ -57,6 +57,7 @@ TEST(gdb_in_place, threads_that_wait_for_other_things_than_joins) {
                    "suspended on worker 0: " + place("wants_lock"), "wants_lock(", "back in the process"});
   EXPECT_EQ(view_of(text, 1).find("stand_still"), std::string::npos) << "another thread's\n" << text;
   expect_in_order(view_of(text, 2), {"syscall", "running on worker 0: " + place("stand_still")});
+  expect_in_order(view_of(text, 3), {"is its unwinder disabled"});
   EXPECT_EQ(s.finish(), "142\nstatus 0");
 }
 

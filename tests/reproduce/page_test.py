@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -269,13 +270,14 @@ class BusyMachine(unittest.TestCase):
             start = others._from
             burn = "import time\nwhile time.process_time() < 0.4: pass\ntime.sleep(0.4)"
             # A daemon: its parent ends without waiting for it, below a process that lives on.
-            keeper = subprocess.Popen(["/bin/sh", "-c", f"{sys.executable} -c '{burn}' & {sys.executable} -c '{burn}' & sleep 60; :"])
+            keeper = subprocess.Popen(["/bin/sh", "-c", f"{sys.executable} -c '{burn}' & {sys.executable} -c '{burn}' & sleep 60; :"],
+                                      start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             ended = time.monotonic() + 60
             while sum(others._seen.values()) < 0.7 and time.monotonic() < ended:
                 others.look(keeper.pid)
                 time.sleep(0.02)
             self.assertGreaterEqual(sum(others._seen.values()), 0.7)
-            keeper.kill()
+            os.killpg(keeper.pid, signal.SIGKILL)  # its sleep as well
             keeper.wait()
             own = max(sum(others._seen.values()), busy.waited_seconds() - start[3])
             busy.machine_seconds = lambda: (start[1] + own + 3.0, start[2] + 1.0)

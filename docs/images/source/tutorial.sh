@@ -15,6 +15,6 @@ for picture in 2:parts 3:halves; do
   c++ -std=c++20 -O2 -g integrate.cpp $(pkg-config --cflags --libs godwit) -o integrate
   ./integrate --godwit-workers=2 --godwit-trace=run.trace
   godwit-report run.trace
-  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --virtual-time-budget=8000 --window-size=1100,1080 \
+  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --virtual-time-budget=8000 --window-size=1100,1140 \
     --screenshot="$root/docs/images/tutorial-${picture#*:}.png" "file://$work/run.trace.html" 2>/dev/null
 done

@@ -9,6 +9,7 @@ import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
 from .selection import selection, settings
+from .state import Problem
 
 
 class Frame:
@@ -24,10 +25,14 @@ class Bridge(Unwinder):
     def __init__(self):
         super().__init__("godwit")
         self.carrier = self.thread = None
+        self.asked = False  # by gdb, since lead_to
 
     def lead_to(self, thread):
-        self.carrier = None if thread is None else gdb.selected_thread().ptid
-        self.thread = thread
+        here = gdb.selected_thread()
+        if thread is not None and here is None:
+            raise Problem("godwit: no thread of the process is selected: thread N")
+        self.carrier = here.ptid if thread is not None else None
+        self.thread, self.asked = thread, False
         gdb.invalidate_cached_frames()
 
     def __call__(self, frame):
@@ -40,6 +45,7 @@ class Bridge(Unwinder):
         info = frame.create_unwind_info(Frame(gdb.Value(self.thread.low - 64), gdb.Value(registers[pc])))
         for name, value in registers.items():
             info.add_saved_register(name, gdb.Value(value))
+        self.asked = True
         return info
 
 
@@ -49,7 +55,7 @@ bridge = Bridge()
 def is_carrier(frame):
     """Is it the innermost frame of the gdb thread by way of which another one is shown?"""
     here = gdb.selected_thread()
-    return bridge.thread is not None and frame.level() == 0 and here.ptid == bridge.carrier
+    return bridge.thread is not None and frame.level() == 0 and here is not None and here.ptid == bridge.carrier
 
 
 class InPlace:
@@ -67,15 +73,20 @@ class InPlace:
     def show(self, thread):
         """gdb's newest frame is the thread's, from the next one on."""
         bridge.lead_to(thread)
-        gdb.newest_frame().older().select()
+        innermost = gdb.newest_frame().older()
+        if innermost is None or not bridge.asked:
+            raise Problem("godwit: gdb does not show the thread's frames: is its unwinder disabled (info unwinder)?")
+        innermost.select()
 
     def keep(self):
         self.settings.__exit__()
 
     def __exit__(self, *_):
         bridge.lead_to(None)
-        self.selection.back()
-        self.settings.__exit__()
+        try:
+            self.selection.back()
+        finally:
+            self.settings.__exit__()
 
 
 def install():

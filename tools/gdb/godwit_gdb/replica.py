@@ -244,14 +244,18 @@ class Replica:
         self.settings.__exit__()
 
     def __exit__(self, *_):
+        if all(i.num != self.number for i in gdb.inferiors()):
+            self.number = None  # the user removed it
         try:
             if self.number is not None:
                 gdb.execute(f"inferior {self.number}", to_string=True)
                 if self.loaded:
                     gdb.execute("core-file", to_string=True)
         finally:
-            self.selection.back()
-            if self.number is not None:
-                gdb.execute(f"remove-inferiors {self.number}", to_string=True)
-            self.settings.__exit__()
-            self.folder.cleanup()
+            try:
+                self.selection.back()
+                if self.number is not None:
+                    gdb.execute(f"remove-inferiors {self.number}", to_string=True)
+            finally:
+                self.settings.__exit__()
+                self.folder.cleanup()

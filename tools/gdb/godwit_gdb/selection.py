@@ -26,7 +26,8 @@ class settings:
         return self
 
     def __exit__(self, *_):
-        for name, value in self.before.items():
+        while self.before:  # once only: what the user sets after that stays
+            name, value = self.before.popitem()
             gdb.execute(f"set {name} {value}", to_string=True)
 
 

@@ -54,6 +54,10 @@ class Memory:
     def u64(self, address):
         return struct.unpack("<Q", self.read(address, 8))[0]
 
+    def word(self, address):
+        """One of which no neighbours are wanted, so that no block is kept."""
+        return struct.unpack("<Q", bytes(gdb.selected_inferior().read_memory(address, 8)))[0]
+
     def u32(self, address):
         return struct.unpack("<I", self.read(address, 4))[0]
 

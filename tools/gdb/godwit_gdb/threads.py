@@ -192,7 +192,8 @@ class Threads:
         n = self.run.names
         root = n["stacks.root_bytes"]
         yield n["stacks.first"] + root
-        for i in range(self.run.memory.u64(n["stacks.made"])):
+        possible = self.run.count * n["stacks.per_range"]
+        for i in range(min(self.run.memory.u64(n["stacks.made"]), possible)):
             number = i + root // n["stacks.size"]
             low = n["stacks.first"] + number // n["stacks.per_range"] * n["stacks.distance"]
             yield low + (number % n["stacks.per_range"] + 1) * n["stacks.size"]
@@ -203,7 +204,7 @@ class Threads:
         out = []
         for end in self._ends_of_stacks():
             try:
-                at = m.u64(end - n["stacks.block"])
+                at = m.word(end - n["stacks.block"])
             except gdb.MemoryError:
                 continue  # a core file lacks what nobody has touched
             if not at or not self.run.in_region(at):
