@@ -33,7 +33,7 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
   target_compile_options(report_faults PRIVATE -g)
   # A simulated worker has a CPU of its own, however many there are here.
   add_test(NAME report.cpus.sim
-           COMMAND report_faults none --godwit-substrate=sim --godwit-workers=7 --godwit-stats-json=-)
+           COMMAND report_faults nothing --godwit-substrate=sim --godwit-workers=7 --godwit-stats-json=-)
   set_tests_properties(report.cpus.sim PROPERTIES LABELS report TIMEOUT 60 ENVIRONMENT "${env}"
                        PASS_REGULAR_EXPRESSION "\"cpus\": *7,")
   add_executable(report_faults_counted ${here}/faults.cpp)
@@ -92,11 +92,15 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
                 OMPI_MCA_mpi_yield_when_idle=1 ${launcher} ${options} -n 2 $<TARGET_FILE:report_faults>)
       set(begin "^Speed-up [0-9.]* on 2 workers of 2 hosts: ")
       set(gets "8,192 single gets of memory of worker 1's host at PLACE took [0-9]* % of the threads' time\\.")
-      foreach(fault gets serial leaf nothing)
+      set(faults gets serial leaf nothing)
+      if(family STREQUAL "mpich")  # its ranks spin: on two CPUs one waits for the other's answers, whatever the fault
+        set(faults gets)
+      endif()
+      foreach(fault IN LISTS faults)
         godwit_add_fault(${fault} "${begin}${${fault}}" ${fault}.${family} ${ranks} ${fault})
       endforeach()
       add_test(NAME report.cpus.${family}
-               COMMAND ${here}/../mpi/cpus_test.sh $<TARGET_FILE:report_faults> ${launcher} ${options})
+               COMMAND ${here}/../mpi/cpus_test.sh "$<TARGET_FILE:report_faults> nothing" ${launcher} ${options})
       set_tests_properties(report.cpus.${family} PROPERTIES LABELS report TIMEOUT 120 SKIP_RETURN_CODE 77 RESOURCE_LOCK mpi
                            ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1")
     endif()
