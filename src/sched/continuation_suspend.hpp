@@ -118,8 +118,8 @@ void continuation_worker<P>::oldest_leave(unsigned most, bool in_front, bool sta
           r = here_.ref_of_image(im);
           if (account_.traced()) {  // from here on the child is the bottom thread
             const std::uint64_t now = base::fast_ns();
-            account_.note(kind::suspend, now, above.record, 0, 0, im->top - im->low);
-            account_.note(kind::task, now, own.record, 0, 0, 0, index(here_.me));
+            account_.note(kind::suspend, now, above.record, 0, 0, im->top - im->low, level_of(&own), 4);
+            account_.note(kind::task, now, own.record, 0, 0, 0, index(here_.me), 2);
           }
           return true;
         },

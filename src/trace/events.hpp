@@ -22,7 +22,8 @@ enum class kind : std::uint16_t {
   /// a suspended thread came from worker `other`. a: thread; b: the record it waited for, 0: it yielded.
   /// Behind it `callers` if it had not waited but spawned
   resume,
-  /// child stealing: an unstarted thread begins. a: thread; other: from whom; detail: 1 on top of a join
+  /// child stealing: an unstarted thread begins. a: thread; other: from whom; detail: 1 on top of a join.
+  /// Or a child whose parent has just left (suspend with detail 4) is the bottom thread. detail: 2
   task,
   // It loses one.
   /// a thread is done, its parent is not here (child stealing: always). a: thread; detail: 1 a waiter follows
@@ -32,6 +33,7 @@ enum class kind : std::uint16_t {
             ///< other: its level (see name);
             ///< detail: 1 its parent goes on in place, so the worker stays busy; 2 it stays where it is
             /// and < waits below tasks put on top of it (run to completion), a resume of it follows.
+            ///< 4 it is the bottom thread and its child stays: a `task` of that follows.
             ///< Unless it yields, behind it: `waits` if it is no join, and its place, as `place` or `callers`
   /// where in the program. a, b: file, function (addresses in the program's image); other: line
   place,

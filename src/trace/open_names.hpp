@@ -51,7 +51,7 @@ class open_names {
         here.clear();
         break;
       case kind::task:
-        if ((e.detail & 1) == 0) here.clear();
+        if (e.detail == 0) here.clear();
         break;
       default:
         break;
@@ -84,24 +84,28 @@ class open_names {
     return l;
   }
 
+  /// The bottom thread leaves @p here, where @p child(scope) are of those above it. Gives back its own.
+  template <class Child>
+  static list bottom_leaves(list& here, Child&& child) {
+    const auto stays = std::stable_partition(here.begin(), here.end(),
+                                             [&](const scope& s) { return s.bottom || !child(s); });
+    list own(here.begin(), stays), left = inherited(own);
+    left.insert(left.end(), stays, here.end());
+    here = std::move(left);
+    for (scope& s : own) s.bottom = true;
+    return own;
+  }
+
   void steal(std::uint32_t thief, const trace::event& e) {
     list own;
-    if (e.other < here_.size() && e.other != thief) {
-      list& victim = here_[e.other];
-      const auto stays = std::stable_partition(victim.begin(), victim.end(), [&](const scope& s) {
-        return s.bottom || e.detail == 0 || above(s, e.detail) <= 0;
-      });
-      own.assign(victim.begin(), stays);
-      list left = inherited(own);
-      left.insert(left.end(), stays, victim.end());
-      victim = std::move(left);
-      for (scope& s : own) s.bottom = true;
-    }
+    if (e.other < here_.size() && e.other != thief)
+      own = bottom_leaves(here_[e.other],
+                          [&](const scope& s) { return e.detail != 0 && above(s, e.detail) > 0; });
     here_[thief] = std::move(own);
   }
 
   void suspend(list& here, const trace::event& e) {
-    constexpr std::uint16_t parent_goes_on = 1, stays_below = 2;
+    constexpr std::uint16_t parent_goes_on = 1, stays_below = 2, child_stays = 4;
     list own;
     if (e.detail == parent_goes_on) {
       const auto leaves = std::stable_partition(here.begin(), here.end(), [&](const scope& s) {
@@ -111,6 +115,9 @@ class open_names {
       here.erase(leaves, here.end());
       own = inherited(here);
       own.insert(own.end(), leaving.begin(), leaving.end());
+    } else if (e.detail == child_stays) {
+      own = bottom_leaves(here,
+                          [&](const scope& s) { return above(s, static_cast<std::uint16_t>(e.other)) > 0; });
     } else {
       own = here;
       if (e.detail != stays_below) here.clear();

@@ -1,5 +1,6 @@
 // Names that a program gives to what it does: written down with a trace, nothing without one.
 // test: timeout=60 skip-qemu
+#include "trace/open_names.hpp"
 #include "trace/trace_reader.hpp"
 
 #include <godwit/annotate.hpp>
@@ -61,6 +62,28 @@ TEST_P(places, are_in_the_trace_by_pairs) {
   std::set<std::string> names;
   for (const std::uint64_t text : texts) names.insert(c.strings.at(text));
   EXPECT_EQ(names, (std::set<std::string>{"all of it", "the left one"}));
+}
+
+TEST_P(places, are_those_of_each_thread_where_parents_leave) {
+  gw::options o = options();
+  o.workers = 1;
+  o.force_steal = gw::choice::force_steal::parents;
+  o.trace = file;
+  EXPECT_EQ(gw::run<long>([] { return named(10); }, o), 55);
+  gw::trace::open_names names(1);
+  std::map<std::uint64_t, std::uint64_t> texts;  // by scope
+  const auto c = support::read_trace(file);
+  for (const event& e : c.events.at(0)) {
+    if (e.what == static_cast<std::uint16_t>(kind::name)) {
+      EXPECT_TRUE(texts.empty() || names.of(0) != 0) << "all threads are inside of the outermost";
+      texts[e.b] = e.a;
+    }
+    if (e.what == static_cast<std::uint16_t>(kind::name_ends)) {
+      EXPECT_EQ(names.of(0), texts[e.b]);
+    }
+    names.event(0, e);
+  }
+  EXPECT_GT(texts.size(), 1u);
 }
 
 TEST_P(places, cost_nothing_that_is_seen_without_a_trace) {

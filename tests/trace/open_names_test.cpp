@@ -69,6 +69,22 @@ TEST(OpenNames, AParentThatGoesOnKeepsItsOwn) {
   EXPECT_EQ(n.of(1), solve) << "inherited";
 }
 
+TEST(OpenNames, AParentThatLeavesItsChildTakesItsOwn) {
+  names n;
+  n(0, kind::start, {.a = root});
+  n(0, kind::name, {.a = solve, .b = outer, .detail = level});
+  n(0, kind::name, {.a = leaf, .b = inner, .detail = 0});
+  n(0, kind::suspend, {.a = root, .other = level, .detail = 4});
+  n(0, kind::task, {.a = child, .other = 0, .detail = 2});
+  EXPECT_EQ(n.of(0), leaf);
+  n(1, kind::resume, {.a = root});
+  EXPECT_EQ(n.of(1), solve);
+  n(0, kind::name_ends, {.b = inner});
+  EXPECT_EQ(n.of(0), solve) << "inherited";
+  n(1, kind::name_ends, {.b = outer});
+  EXPECT_EQ(n.of(1), 0u);
+}
+
 TEST(OpenNames, ACancelledSuspensionChangesNothing) {
   names n = stolen();
   n(0, kind::suspend, {.a = child, .b = record});

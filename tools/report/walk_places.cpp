@@ -93,7 +93,8 @@ void walker::on_suspend(std::uint32_t w, const event& e) {
   apply_takings(w, at);
   std::uint32_t place = nothing;
   if (cancelled(w, e, place)) return;
-  const bool goes_on = e.detail != 0;  // its parent in place (1), or what is put on top of it (2)
+  // its parent in place (1), or what is put on top of it (2)
+  const bool goes_on = e.detail == 1 || e.detail == 2;
   if (!line.busy()) {
     if (line.knows_nothing()) {
       line.first_known(at, goes_on);
