@@ -66,7 +66,7 @@ class run_outputs {
     if (trace_) trace_->begin(workers);
   }
 
-  /// See trace/out_file.hpp: the program goes on, before begin.
+  /// See trace/out_file.hpp. begin may follow once more.
   void pause();
   void resume();
 

@@ -49,7 +49,7 @@ class trace_file {
   /// Throws std::invalid_argument (one line) if @p path cannot be written.
   explicit trace_file(const std::string& path);
 
-  /// See out_file. Before begin.
+  /// See out_file. Before the first event; begin may follow once more.
   void pause() { out_.pause(); }
   void resume() {
     out_.resume();

@@ -31,7 +31,7 @@ for end in "0 return" "3 exit_in_thread" "0 fork" "0 system"; do
   python3 -c 'import json; s = json.load(open("stats.json")); assert len(s["worker_stats"]) == 2, s' ||
     fail "$how: stats.json is not as it should be"
   first=$("$report" --text trace | head -n 1)
-  [[ $first == "Locks: up to "*" threads at once waited for a mutex at $(at lock)."* ]] || fail "$how: says: $first"
+  [[ $first == "Speed-up "*" threads waited at once for a mutex at $(at lock)."* ]] || fail "$how: says: $first"
   [ "$(grep -ao "$(at barrier)" trace | wc -l)" -ge 7 ] || fail "$how: seven threads waited at $(at barrier)"
 done
 
@@ -42,6 +42,23 @@ first=$("$report" --text trace | head -n 1)
 run 0 "$program" _exit
 grep -q godwit: said && fail "_exit ends at once"
 [ ! -s trace ] && [ ! -s stats.json ] || fail "_exit leaves nothing"
+
+# What goes to standard output and to pipes gets there even if the program closes its descriptors.
+GODWIT_STATS_JSON=- "$launcher" "$program" 2 closed >stats.json 2>said || fail "closed: status $?"
+python3 -c 'import json; json.load(open("stats.json"))' || fail "closed: standard output has no counters"
+mkfifo pipe
+timeout 60 cat pipe >stats.json &
+reader=$!
+GODWIT_TRACE=trace GODWIT_STATS=1 GODWIT_STATS_JSON=pipe timeout 60 "$launcher" "$program" 2 closed >said 2>&1 ||
+  fail "a pipe: status $?"
+wait $reader
+python3 -c 'import json; json.load(open("stats.json"))' || fail "a pipe has no counters"
+"$report" --text trace >said || fail "closed: no trace"
+
+# A folder that is gone when the program ends.
+mkdir gone
+GODWIT_TRACE=gone/trace "$launcher" bash -c 'rm -r gone; :' >said 2>&1 || fail "gone: status $?"
+grep -q 'cannot write .*gone/trace' said || fail "gone: it is not said"
 
 GODWIT_TRACE=/no/such/folder/trace "$launcher" "$program" 2 return >said 2>&1
 [ $? -eq 70 ] && grep -q 'cannot write /no/such/folder/trace' said || fail "a name that is no good"
