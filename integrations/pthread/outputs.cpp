@@ -1,7 +1,10 @@
 // See outputs.hpp.
 #include "outputs.hpp"
 
+#include <cerrno>
 #include <cstdlib>
+#include <ctime>
+#include <exception>
 #include <filesystem>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -23,10 +26,16 @@ constexpr const char* writer_variable = "_GODWIT_PTHREAD_WRITER";
 pid_t writer_ = 0;  // this process, if it writes; a forked child has the number of its parent here
 std::uint32_t exiting_ = 0, written_ = 0;  // futexes
 
-void wait_for(std::uint32_t& word) noexcept {
+constexpr std::int64_t patience_s = 60;
+
+/// False: @p limit has passed without it.
+bool wait_for(std::uint32_t& word, const timespec* limit = nullptr) noexcept {
   while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == 0)
-    ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+    if (::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, limit, nullptr, 0) != 0 && errno == ETIMEDOUT)
+      return false;
+  return true;
 }
+void say(const std::string& text) { static_cast<void>(!::write(2, text.data(), text.size())); }
 void set(std::uint32_t& word) noexcept {
   __atomic_store_n(&word, 1, __ATOMIC_RELEASE);
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
@@ -35,17 +44,25 @@ void set(std::uint32_t& word) noexcept {
 /// On a stack of its own: that of the thread that exits may be small.
 void* write_at_exit(void*) {
   wait_for(exiting_);
-  unsetenv("LD_PRELOAD");  // addr2line is no program for us
-  runtime::write_outputs_of_midst();
+  try {
+    runtime::write_outputs_of_midst();
+  } catch (const std::exception& e) {
+    const std::string text = e.what();
+    say((text.starts_with("godwit: ") ? "" : "godwit: cannot write the counters or the trace: ") + text +
+        "\n");
+  }
   set(written_);
   return nullptr;
 }
 
-/// After the destructors of the program, before those of this library.
+/// After the destructors of C++ objects, this library's too. The thread that exits may hold a lock that the
+/// writer needs, such as stdout's, if it was interrupted by a signal.
 [[gnu::destructor]] void write_outputs() noexcept {
   if (writer_ == 0 || writer_ != ::getpid()) return;
   set(exiting_);
-  wait_for(written_);
+  const timespec limit{patience_s, 0};
+  if (!wait_for(written_, &limit))
+    say("godwit: the counters or the trace are incomplete: they were not written within a minute\n");
 }
 
 /// The program may change its folder.

@@ -101,12 +101,17 @@ std::string answer_of(std::vector<std::string>& words) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  std::vector<char*> variables;  // what the program preloads is not for the other
+  for (char** v = environ; v != nullptr && *v != nullptr; ++v)
+    if (!std::string_view(*v).starts_with("LD_PRELOAD=")) variables.push_back(*v);
+  variables.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   pid_t child = -1;
-  const bool started = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ) == 0;
+  const bool started =
+      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), variables.data()) == 0;
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   std::string text;

@@ -24,13 +24,17 @@ namespace godwit {
 
 namespace {
 
-std::vector<worker_stats> last_stats_;
+/// Never destroyed: a run that ends with its program writes it after all destructors.
+std::vector<worker_stats>& last_stats() {
+  static auto& stats = *new std::vector<worker_stats>;
+  return stats;
+}
 std::function<void()> tick_;
 std::chrono::milliseconds tick_every_{0};
 
 }  // namespace
 
-const std::vector<worker_stats>& last_run_stats() noexcept { return last_stats_; }
+const std::vector<worker_stats>& last_run_stats() noexcept { return last_stats(); }
 
 void on_tick(std::chrono::milliseconds interval, std::function<void()> f) {
   tick_ = std::move(f);
@@ -209,7 +213,7 @@ std::vector<worker_stats> own_stats(const run_state& r) {
   return stats;
 }
 
-void keep_stats(std::vector<worker_stats> all) { last_stats_ = std::move(all); }
+void keep_stats(std::vector<worker_stats> all) { last_stats() = std::move(all); }
 
 const sched::result_words& root_words(const transport::shm::segment& memory) noexcept {
   return memory.at<sched::record>(sched::root_record(memory.where()))->result;

@@ -256,8 +256,7 @@ void team::memory(run_state& r) {
 
 void team::start(run_state& r) {
   run = &r;
-  // Their names are good. The program may close all descriptors: they are opened again when it exits.
-  if (ends_in_midst) r.outputs.reset();
+  if (ends_in_midst) r.outputs->pause();  // until it exits
   team_ = this;
   describe_to_debuggers(*what, debug_no_worker);
   shared_objects::before_run_here();
@@ -364,13 +363,14 @@ void team::add_events(run_state& r) {
   for (std::uint32_t i = 0; i < rows.count; ++i) {
     sched::worker* w = worker_of(i);
     if (w == nullptr || r.what.rings->of(transport::worker_no{i}) == nullptr) continue;
-    trace::event last = w->accounts().idle_until(now);
-    if (last.duration_ns == 0) {
-      last.what = static_cast<std::uint16_t>(trace::kind::end);
-      last.detail = 0;
-      last.a = w->at_the_bottom();
+    std::vector<trace::event> last = w->accounts().idle_until(now);
+    if (last.empty()) {
+      last.resize(1);
+      last[0].time_ns = now;
+      last[0].a = w->at_the_bottom();
+      last[0].what = static_cast<std::uint16_t>(trace::kind::end);
     }
-    r.outputs->trace()->append(i, &last, 1);
+    r.outputs->trace()->append(i, last.data(), last.size());
   }
 }
 
@@ -385,7 +385,8 @@ void write_outputs_of_midst() {
   r.hosts[0].workers = rows;
   r.what.rings->close();
   keep_rows(t.stats_now(r), rows);
-  r.outputs.emplace(r.what.opts).begin(rows);
+  r.outputs->resume();
+  r.outputs->begin(rows);
   write_outputs(t, r);
 }
 

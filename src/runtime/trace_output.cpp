@@ -98,6 +98,16 @@ run_outputs::run_outputs(const options& opts) {
   if (!opts.stats_json.empty()) stats_json_.emplace(opts.stats_json, "stats-json");
 }
 
+void run_outputs::pause() {
+  if (trace_) trace_->pause();
+  if (stats_json_) stats_json_->pause();
+}
+
+void run_outputs::resume() {
+  if (trace_) trace_->resume();
+  if (stats_json_) stats_json_->resume();
+}
+
 void run_outputs::add(const trace_rings& rings, near_range own) {
   for (std::uint32_t i = 0; i < own.count; ++i) {
     const std::uint32_t w = own.first + i;

@@ -66,6 +66,10 @@ class run_outputs {
     if (trace_) trace_->begin(workers);
   }
 
+  /// See trace/out_file.hpp. begin may follow once more.
+  void pause();
+  void resume();
+
   trace::trace_file* trace() noexcept { return trace_ ? &*trace_ : nullptr; }
   /// Append the events of the workers @p own.
   void add(const trace_rings& rings, transport::shm::near_range own);

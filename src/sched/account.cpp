@@ -68,21 +68,25 @@ worker_stats account::as_of(std::uint64_t now) const noexcept {
   worker_stats stats = *stats_;
   if (stats.life_ns != 0) return stats;  // it has ended
   stats.life_ns = now - started_ns_;
-  idle_of(stats) += idle_until(now).duration_ns;
+  idle_of(stats) += idle_ns(now);
   return stats;
 }
 
-trace::event account::idle_until(std::uint64_t now) const noexcept {
+/// For so long it has had no thread.
+std::uint64_t account::idle_ns(std::uint64_t now) const noexcept {
   const std::uint64_t from = __atomic_load_n(&idle_from_ns_, __ATOMIC_RELAXED);
-  const std::uint64_t all = from != 0 && from < now ? std::min(now - from, longest) : 0;
-  return {now,
-          0,
-          0,
-          static_cast<std::uint32_t>(all),
-          0,
-          0,
-          static_cast<std::uint16_t>(kind::idle),
-          static_cast<std::uint16_t>(idle_cause_)};
+  return from != 0 && from < now ? now - from : 0;
+}
+
+std::vector<trace::event> account::idle_until(std::uint64_t now) const {
+  std::vector<trace::event> pieces;
+  for (std::uint64_t left = idle_ns(now); left != 0;) {
+    const std::uint64_t piece = std::min(left, longest);
+    left -= piece;
+    pieces.push_back({now - left, 0, 0, static_cast<std::uint32_t>(piece), 0, 0,
+                      static_cast<std::uint16_t>(kind::idle), static_cast<std::uint16_t>(idle_cause_)});
+  }
+  return pieces;
 }
 
 void account::end_idle(std::uint64_t now) noexcept {

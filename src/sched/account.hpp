@@ -11,6 +11,8 @@
 
 #include <godwit/detail/slow_path.hpp>
 
+#include <vector>
+
 namespace godwit::sched {
 
 class account {
@@ -50,12 +52,13 @@ class account {
   // Seen by another OS thread of the process while the worker goes on.
   /// The counters as they would be if it ended at @p now.
   worker_stats as_of(std::uint64_t now) const noexcept;
-  /// It has no thread: what would be written if one came at @p now. Without duration_ns: it has one.
-  trace::event idle_until(std::uint64_t now) const noexcept;
+  /// What would be written if a thread came at @p now. Nothing: it has one.
+  std::vector<trace::event> idle_until(std::uint64_t now) const;
 
  private:
   worker_stats* stats_ = nullptr;
   std::uint64_t& idle_of(worker_stats& stats) const noexcept;
+  std::uint64_t idle_ns(std::uint64_t now) const noexcept;
 
   trace::ring events_;
   std::uint64_t started_ns_ = 0;

@@ -20,16 +20,41 @@ namespace {
 constexpr std::size_t buffer_bytes = 1 << 20;
 }
 
-out_file::out_file(const std::string& path, const char* option) : path_(path) {
+out_file::out_file(const std::string& path, const char* option) : path_(path), option_(option) {
+  open();
+  buffer_.reserve(buffer_bytes);
+}
+
+void out_file::open() {
   std::string problem;
   // What trace_file, of any version (the last character), and the counters as JSON begin with.
   const std::string_view trace_begins{raw_magic, sizeof raw_magic - 1}, counters_begin = "{\"godwit\":";
-  fd_ = path == "-" ? dup(1) : base::open_output(path, {trace_begins, counters_begin}, problem);
+  fd_ = path_ == "-" ? fcntl(1, F_DUPFD_CLOEXEC, 3)
+                     : base::open_output(path_, {trace_begins, counters_begin}, problem);
   if (fd_ < 0)
-    throw std::invalid_argument("godwit: cannot write " + path + ": " +
-                                (path == "-" ? std::strerror(errno) : problem) + ": give --godwit-" + option +
-                                " a file in a folder that exists and can be written");
-  buffer_.reserve(buffer_bytes);
+    throw std::invalid_argument("godwit: cannot write " + path_ + ": " +
+                                (path_ == "-" ? std::strerror(errno) : problem) + ": give --godwit-" +
+                                option_ + " a file in a folder that exists and can be written");
+  if (fd_ < 3) move_from(3);
+}
+
+void out_file::move_from(int least) {
+  if (const int other = fcntl(fd_, F_DUPFD_CLOEXEC, least); other >= 0) close(std::exchange(fd_, other));
+}
+
+void out_file::pause() {
+  constexpr int out_of_the_way = 200;
+  if (target_ >= 0) close(std::exchange(fd_, std::exchange(target_, -1)));
+  fstat(fd_, &paused_);
+  if (path_ == "-" || !S_ISREG(paused_.st_mode))
+    move_from(out_of_the_way);
+  else
+    close(std::exchange(fd_, -1));
+}
+
+void out_file::resume() {
+  struct stat s {};
+  if (fd_ < 0 || fstat(fd_, &s) != 0 || s.st_dev != paused_.st_dev || s.st_ino != paused_.st_ino) open();
 }
 
 out_file::~out_file() {

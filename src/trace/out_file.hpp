@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
 
 namespace godwit::trace {
 
@@ -32,6 +33,11 @@ class out_file {
   /// What is no regular file cannot be read back: from here on it gets everything at once, by finish().
   /// Before the first write. Throws std::invalid_argument.
   void make_readable();
+  /// Before the first write: the program goes on, and may close all descriptors. A regular file is closed; a
+  /// pipe, whose reader would go, and standard output stay open, at a number where they are in nobody's way.
+  void pause();
+  /// As before pause; make_readable does not last. Throws std::invalid_argument.
+  void resume();
   /// The last word: all that was written is in the file, or problem() says why not.
   void finish();
   std::uint64_t size() const noexcept { return flushed_ + buffer_.size(); }
@@ -41,13 +47,18 @@ class out_file {
 
  private:
   std::string path_;
+  const char* option_;
   std::string buffer_;
   std::string problem_;
   std::uint64_t flushed_ = 0;
   int fd_ = -1;
   int target_ = -1;  // make_readable: the file, while fd_ is a temporary one
   std::uint64_t passed_on_ = 0;
+  struct stat paused_ {};
 
+  void open();
+  /// To a number that is not lower.
+  void move_from(int least);
   void write_all(int fd, const char* data, std::size_t bytes);
 };
 

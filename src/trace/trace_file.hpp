@@ -49,6 +49,13 @@ class trace_file {
   /// Throws std::invalid_argument (one line) if @p path cannot be written.
   explicit trace_file(const std::string& path);
 
+  /// See out_file. Before the first event; begin may follow once more.
+  void pause() { out_.pause(); }
+  void resume() {
+    out_.resume();
+    out_.make_readable();
+  }
+
   void begin(std::uint32_t workers);
   /// The next events of @p worker, times in the first rank's clock.
   void append(std::uint32_t worker, const event* events, std::size_t count);

@@ -43,6 +43,23 @@ run 0 "$program" _exit
 grep -q godwit: said && fail "_exit ends at once"
 [ ! -s trace ] && [ ! -s stats.json ] || fail "_exit leaves nothing"
 
+# What goes to standard output and to pipes gets there even if the program closes its descriptors.
+GODWIT_STATS_JSON=- "$launcher" "$program" 2 closed >stats.json 2>said || fail "closed: status $?"
+python3 -c 'import json; json.load(open("stats.json"))' || fail "closed: standard output has no counters"
+mkfifo pipe
+timeout 60 cat pipe >stats.json &
+reader=$!
+GODWIT_TRACE=trace GODWIT_STATS=1 GODWIT_STATS_JSON=pipe timeout 60 "$launcher" "$program" 2 closed >said 2>&1 ||
+  fail "a pipe: status $?"
+wait $reader
+python3 -c 'import json; json.load(open("stats.json"))' || fail "a pipe has no counters"
+"$report" --text trace >said || fail "closed: no trace"
+
+# A folder that is gone when the program ends.
+mkdir gone
+GODWIT_TRACE=gone/trace "$launcher" bash -c 'rm -r gone; :' >said 2>&1 || fail "gone: status $?"
+grep -q 'cannot write .*gone/trace' said || fail "gone: it is not said"
+
 GODWIT_TRACE=/no/such/folder/trace "$launcher" "$program" 2 return >said 2>&1
 [ $? -eq 70 ] && grep -q 'cannot write /no/such/folder/trace' said || fail "a name that is no good"
 echo "as it should be"

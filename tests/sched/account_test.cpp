@@ -53,11 +53,12 @@ TEST_F(accounts, time_without_a_thread_goes_to_its_cause) {
 TEST_F(accounts, others_see_it_as_of_now) {
   begin(true);
   const std::uint64_t began = base::fast_ns();
-  EXPECT_EQ(a.idle_until(began).duration_ns, 0u) << "it has a thread";
+  EXPECT_TRUE(a.idle_until(began).empty()) << "it has a thread";
   EXPECT_GE(a.as_of(began + 5'000'000).life_ns, 5'000'000u);
   a.begin_idle(idle_cause::wait);
   const std::uint64_t now = base::fast_ns() + 3'000'000;
-  const trace::event open = a.idle_until(now);
+  ASSERT_EQ(a.idle_until(now).size(), 1u);
+  const trace::event open = a.idle_until(now)[0];
   EXPECT_GE(open.duration_ns, 3'000'000u);
   EXPECT_EQ(open.time_ns, now);
   EXPECT_EQ(open.what, static_cast<std::uint16_t>(kind::idle));
@@ -65,6 +66,15 @@ TEST_F(accounts, others_see_it_as_of_now) {
   EXPECT_EQ(a.as_of(now).idle_wait_ns, open.duration_ns);
   EXPECT_EQ(stats.idle_wait_ns + stats.life_ns, 0u) << "a look changes nothing";
   EXPECT_TRUE(events().empty());
+  const std::uint64_t later = now + 10'000'000'000;  // an event holds 4 s
+  const std::vector<trace::event> pieces = a.idle_until(later);
+  std::uint64_t told = 0;
+  for (const trace::event& e : pieces) told += e.duration_ns;
+  EXPECT_EQ(told, open.duration_ns + 10'000'000'000);
+  EXPECT_EQ(a.as_of(later).idle_wait_ns, told);
+  ASSERT_EQ(pieces.size(), 3u);
+  EXPECT_EQ(pieces[1].time_ns, later - pieces[2].duration_ns) << "one after the other";
+  EXPECT_EQ(pieces[2].time_ns, later);
   a.finish();
   EXPECT_EQ(a.as_of(now + 9'000'000'000).life_ns, stats.life_ns) << "it has ended";
 }

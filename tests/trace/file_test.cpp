@@ -10,10 +10,12 @@
 
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
@@ -141,6 +143,44 @@ TEST(trace_file, takes_the_place_of_one_of_an_earlier_version) {
   EXPECT_EQ(lseek(fd, 0, SEEK_END), 0);
   close(fd);
   unlink(path);
+}
+
+TEST(out_file, keeps_a_pipe_while_it_is_paused) {
+  const temporary t;
+  ASSERT_EQ(mkfifo(t.path.c_str(), 0600), 0);
+  const int reader = open(t.path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  {
+    out_file out(t.path, "trace");
+    out.make_readable();
+    out.pause();
+    char c = 0;
+    EXPECT_EQ(read(reader, &c, 1), -1) << "the end, for its reader";
+    out.resume();
+    out.make_readable();
+    out.write("text");
+  }
+  char got[8] = {};
+  EXPECT_EQ(read(reader, got, sizeof got), 4);
+  EXPECT_STREQ(got, "text");
+  close(reader);
+}
+
+TEST(out_file, leaves_the_standard_descriptors_alone) {
+  const temporary t;
+  const int kept = fcntl(0, F_DUPFD, 3);
+  close(0);
+  {
+    out_file out(t.path, "trace");
+    EXPECT_EQ(fcntl(0, F_GETFD), -1);
+    out.pause();
+    EXPECT_EQ(fcntl(0, F_GETFD), -1);
+    out.resume();
+    EXPECT_EQ(fcntl(0, F_GETFD), -1);
+    out.write("text");
+  }
+  if (kept >= 0) dup2(kept, 0);
+  EXPECT_EQ(std::filesystem::file_size(t.path), 4u);
 }
 
 TEST(trace_file, a_full_disk_is_told_not_thrown) {

@@ -47,5 +47,8 @@ int main(int argc, char** argv) {
     if (system(command) != 0) return 9;
   }
   if (strcmp(how, "_exit") == 0) _exit(0);
+  if (strcmp(how, "closed") == 0) printf("not for others\n");
+  for (int fd = 0; fd < 100 && strcmp(how, "closed") == 0; ++fd) close(fd);
+  if (strcmp(how, "locked") == 0) flockfile(stdout);
   return 0;
 }
