@@ -50,7 +50,7 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
   set(waited "[5-8] of 8 threads waited at once for a")
   set(serial "serial from .* to .*: serial at PLACE, before it spawned\\.")
   set(leaf "one big leaf: leaf at PLACE ran for up to ")
-  set(fine "tasks too fine: [0-9,]* spawns with [0-9.]* .s of work each, mostly fine at PLACE\\.")
+  set(fine "tasks too fine: [0-9,]* spawns with [0-9.]* [^ ]*s of work each, mostly fine at PLACE\\.")
   set(uneven "uneven tasks: uneven at PLACE ran for up to ")
   set(nothing "nothing stands out\\.")
   foreach(workers 2 4)
