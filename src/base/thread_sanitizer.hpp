@@ -27,9 +27,10 @@ inline void happens_after(const void* at) noexcept {
 /// Can it keep a shadow of memory at [@p low, @p low + @p bytes)? Elsewhere it lets a program map nothing, or
 /// ends it. True without it. Local.
 inline bool thread_sanitizer_allows(std::uintptr_t low, std::uint64_t bytes) noexcept {
-  // The lowest range that it gives to programs on x86-64; other machines have room there, too.
-  constexpr std::uintptr_t end = 0x80'0000'0000;
-  return !on_thread_sanitizer() || (low < end && bytes <= end - low);
+  // Two of the ranges that it gives to programs on x86-64; other machines have room in the first, too.
+  constexpr std::uintptr_t end = 0x80'0000'0000, next = 0x5500'0000'0000, end_of_next = 0x5680'0000'0000;
+  return !on_thread_sanitizer() || (low < end && bytes <= end - low) ||
+         (low >= next && low < end_of_next && bytes <= end_of_next - low);
 }
 
 }  // namespace godwit::base
