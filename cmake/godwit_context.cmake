@@ -30,14 +30,15 @@ function(godwit_context_library variant)
   endif()
   get_property(objects GLOBAL PROPERTY godwit_objects)
   list(TRANSFORM objects REPLACE "^.*<TARGET_OBJECTS:godwit_context>.*$"
-       "$<FILTER:$<TARGET_OBJECTS:godwit_context>,EXCLUDE,/(switch_[a-z0-9_]+[.]S|portable[.]cpp)[.]o$>")
+       "$<FILTER:$<TARGET_OBJECTS:godwit_context>,EXCLUDE,/(switch_[a-z0-9_]+[.]S|portable[.]cpp|fork[.]cpp)[.]o$>")
   set(switch portable.cpp)
   string(TOUPPER "GODWIT_CONTEXT_${variant}" definition)
   if(variant STREQUAL "trap")  # SPARC: the same assembly, which flushes windows by the trap
     set(switch switch_sparcv9.S)
     set(definition GODWIT_SPARC_FLUSH_TRAP)
   endif()
-  add_library(godwit_${variant} STATIC EXCLUDE_FROM_ALL ${objects} ${PROJECT_SOURCE_DIR}/src/context/${switch})
+  add_library(godwit_${variant} STATIC EXCLUDE_FROM_ALL ${objects} ${PROJECT_SOURCE_DIR}/src/context/${switch}
+              ${PROJECT_SOURCE_DIR}/src/context/fork.cpp)
   target_compile_definitions(godwit_${variant} PUBLIC ${definition})
   target_include_directories(godwit_${variant} PUBLIC ${PROJECT_SOURCE_DIR}/include)
   target_compile_features(godwit_${variant} PUBLIC cxx_std_20)

@@ -46,6 +46,7 @@ runs() {
     echo "pass|join|-DCONSUMERS=3|$small|-m100000 -w24"
     echo "pass|deque|-DDEPTH=3 -DTHIEVES=2 -DLEVELS=4|-DSAFETY -DHC4|-m6000000 -w26"
     echo "pass|deque|-DDEPTH=3 -DTHIEVES=1|$small|-m4000000 -w24"
+    echo "pass|lazy|-DDEPTH=4 -DSPAWNS=5 -DSIGNALS=3|$small|-m1000000 -w22"
     echo "pass|idle|-DN=3 -DSPAWNS=1 -DLIVE|$live|-a -f -m2000000"
     echo "pass|far|-DAM -DOPS=2|$small|-m1000000 -w22"
     echo "pass|heap||$small|-m1000000 -w22"
@@ -120,6 +121,7 @@ runs() {
   echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -DNOISE=0 -DBEGUN|$small|-m1000000 -w22"
   echo "pass|far||$small|-m1000000"
   echo "pass|far|-DWORKERS=2 -DRING=1|$small|-m1000000"
+  echo "pass|far|-DRING=1 -DSIGNAL|$small|-m1000000"
   echo "pass|far|-DAM|$small|-m1000000"
   echo "pass|far|-DRING=1 -DTIMEOUT -DNO_FENCE_POST -DNO_FENCE_SLEEP -DNO_FENCE_DONE -DNO_FENCE_WAIT|$small|-m1000000"
   echo "pass|far|-DAM -DTIMEOUT -DNO_INBOX_LOOK -DINBOX_SILENT|$small|-m1000000"
@@ -134,6 +136,8 @@ runs() {
   echo "pass|heap|-DBLOCKS=2|$small|-m1000000 -w20"
   echo "pass|lock_turn||$live|-a -f -m1000000"
   echo "pass|each_worker||$small|-m1000000 -w20"
+  echo "pass|tally||$small|-m1000000 -w20"
+  echo "pass|tally|-DOUTSIDER|$small|-m1000000 -w20"
   echo "pass|each_worker|-DWORKERS=6 -DFAN=3|$small|-m1000000 -w20"
   echo "pass|iso_stacks||$small|-m1000000 -w20"
   for v in "" " -DONE_WORD" " -DNOT_IN_EMPTY"; do
@@ -149,6 +153,10 @@ runs() {
   for v in ANY_SPLIT STAYS; do
     echo "pass|deque|-DDEPTH=2 -DTHIEVES=1 -D$v|$small|-m1000000"
   done
+  echo "pass|lazy||$small|-m100000"
+  for v in SIGNAL_IN_STUB RETURN_STAYS NOT_READY WITH_GAP SPLIT_FIRST; do
+    echo "fail|lazy|-D$v|$small|-m100000"
+  done
   echo "pass|join|-DCONSUMERS=1|$small|-m100000"
   echo "pass|join|-DCONSUMERS=2|$small|-m100000"
   echo "pass|idle|-DN=2|$small|-m1000000"
@@ -163,6 +171,9 @@ runs() {
   done
   echo "pass|hand_over||$small|-m1000000"
   echo "pass|park||$small|-m1000000"
+  echo "pass|cancel||$small|-m100000"
+  echo "pass|cancel|-DREQUEST|$small|-m100000"
+  echo "pass|doze|-DNOISE=2|$small|-m10000"
   echo "pass|monitor|-DR=1|$small|-m1000000 -w20"
   echo "pass|control||$small|-m1000000 -w20"
   for v in "" -DWAITERS=2 -DPHASES=2; do
@@ -191,7 +202,8 @@ runs() {
   echo "fail|idle_nodes|-DN=2 -DLIVE -DKEEPS_CHANGED|$live|-a -f -m1000000"
   for m in CONTENTS_AFTER_POSTED CONTENTS_BEFORE_LOOK REPLY_AFTER_DONE REPLY_BEFORE_LOOK FREE_BEFORE_READ NO_FENCE_POST \
     NO_FENCE_SLEEP NO_FENCE_DONE NO_FENCE_WAIT NO_LOOK_SLEEP NO_LOOK_WAIT SEEN_LATE_SLEEP SEEN_LATE_WAIT \
-    SLEEP_UNANSWERED "WORKERS=2 -DLOOK_AT_FIRST"; do
+    SLEEP_UNANSWERED "WORKERS=2 -DLOOK_AT_FIRST" \
+    "SIGNAL -DUNBLOCKED" "SIGNAL -DNO_FENCE_SLEEP" "SIGNAL -DNO_FENCE_POST" "SIGNAL -DNO_LOOK_SLEEP"; do
     echo "fail|far|-DRING=1 -D$m|$small|-m1000000"
   done
   for m in NO_SERVE_IN_WAIT NO_SERVE_IN_LOCK NO_ALERT NO_INBOX_LOOK INBOX_SILENT NOT_TAKEN_OVER SHUTDOWN_IS_GONE \
@@ -218,6 +230,9 @@ runs() {
   done
   for m in COUNT_AS_SENT NOT_OWN TWO_STEPS READ_AFTER CALL_LAST NO_UP; do
     echo "fail|each_worker|-D$m|$small|-m1000000"
+  done
+  for m in COUNT_LATE NOT_TAKEN_BACK TWO_STEPS ABOVE_LATE KEEPS_WAITS "LOOK_AGAIN -DOUTSIDER" LIST_LATE DETACH_WITHOUT_CAS; do
+    echo "fail|tally|-D$m|$small|-m1000000"
   done
   for m in STAMP_AFTER NO_ACQUIRE_WHEN_EMPTY; do
     echo "fail|global|-DOPS=3 -DSTART=2 -DCHECKOUTS -D$m|$small|-m1000000"
@@ -273,6 +288,15 @@ runs() {
     CANCEL_COUNTED TIMER_NOT_AWAITED DONE_FIRST LEAVE_UNLOCKED NOT_LEFT TOUCHED_AFTER; do
     echo "fail|park|-D$m|$small|-m1000000"
   done
+  for m in TOLD_FIRST POLL_FIRST ASKED_FIRST NOT_AGAIN ARRIVES_UNSEEN; do
+    echo "fail|cancel|-DREQUEST -D$m|$small|-m100000"
+  done
+  for m in COUNT_AFTER_UNLOCK COUNT_AFTER_PUBLISH NOT_TAKEN_BACK OWNER_NOT_COUNTED CHILD_NOT_COUNTED STAND_IN_FREED_EARLY; do
+    echo "fail|cancel|-D$m|$small|-m100000"
+  done
+  for m in HASTENED_FIRST SEEN_LATE NOT_COMPARED NOT_COUNTED; do
+    echo "fail|doze|-D$m|$small|-m10000"
+  done
   for m in WATCH_LATE ASLEEP_LATE NO_CALL WAKE_FIRST SEEN_LATE SHUTDOWN_NOT_TOLD REST_WITH_READY REST_WITH_EVENT NOT_COUNTED NO_MONITOR; do
     echo "fail|monitor|-DR=1 -D$m|$small|-m1000000"
   done
@@ -283,7 +307,8 @@ runs() {
   for m in THAWS_AFTER_LOOKING LOOK_AFTER_ASKING THAWS_FIRST GENERATION_FIRST NO_GENERATION NOT_COUNTED FLAG_WITHOUT_GENERATION; do
     echo "fail|frozen|-D$m|$small|-m1000000 -w20"
   done
-  for m in APPEND_FIRST SAVED_LATE NO_LOCK THIEF_NO_LOCK TWO_LOCKS COUNT_FIRST COUNT_MORE TAIL_KEPT HEAD_AFTER_UNLOCK; do
+  for m in OPEN_FIRST SAVED_LATE NO_LOCK THIEF_NO_LOCK TWO_LOCKS COUNT_FIRST COUNT_MORE TAIL_KEPT HEAD_AFTER_UNLOCK TAKE_NO_LOCK TAKE_BLIND OUT_LATE \
+    MIDDLE_KEEPS_TAIL; do
     echo "fail|hand_over|-D$m|$small|-m1000000"
   done
   for m in OPEN_FIRST NEXT_AFTER_UNPARK EXPIRE_ANYWAY EXPIRED_OVER_NOTIFIED EXPIRED_STAYS TIMER_NOT_STOPPED TIMER_IN_LIST_LOCK \
@@ -296,6 +321,12 @@ runs() {
   for m in STAYS_LATE REGISTER_LATE IGNORES_WAITING NOT_OWNER UNREGISTER_FIRST LOOK_AGAIN ANNOUNCE_LATE NO_VISIT VISIT_EMPTY \
     "WAITERS=2 -DPHASES=2 -DWAITS_ONCE"; do
     echo "fail|group|-D$m|$small|-m1000000"
+  done
+  for v in DEPTH=2 MERGES; do
+    echo "pass|segments|-D$v|$small|-m1000000"
+  done
+  for m in INSERT_UNLOCKED PART_LATE PART_UNLOCKED "MERGES -DASKS_UNLOCKED" "MERGES -DMARK_LATE"; do
+    echo "fail|segments|-D$m|$small|-m1000000"
   done
   for m in NO_STATE_LOOK CHAIN_ALL LIST_AFTER_UNLOCK NO_USERS USERS_BEFORE_TIMER "ALONE -DEARLY_NOT_SEEN"; do
     echo "fail|wait_list|-DCOND -D$m|$small|-m1000000"

@@ -10,13 +10,14 @@
  * addition and a fence wait until it is empty. Contents of entries go straight to memory: behind them in the
  * FIFO is always the store that publishes them; what a weaker CPU could do is in the mutants. AM: sequentially
  * consistent; its sleeps are those of the plain model.
+ * SIGNAL: the companion sleeps in a poll, and a signal is the bell.
  * Sleep has no end of its own here: a wake-up that is lost is an invalid end state. TIMEOUT: a sleeper may also wake when
  * there is something for it to see; then the mutants of FA3 must pass, that is, they cost time only.
  *
  * Run by models/check.sh. Mutants, must FAIL:
  *   plain  CONTENTS_AFTER_POSTED, CONTENTS_BEFORE_LOOK (FA1), REPLY_AFTER_DONE, REPLY_BEFORE_LOOK (FA2), FREE_BEFORE_READ,
  *          NO_FENCE_POST, NO_FENCE_SLEEP, NO_FENCE_DONE, NO_FENCE_WAIT, NO_LOOK_SLEEP, NO_LOOK_WAIT, SEEN_LATE_SLEEP,
- *          SEEN_LATE_WAIT (FA3), SLEEP_UNANSWERED; with WORKERS=2: LOOK_AT_FIRST
+ *          SEEN_LATE_WAIT (FA3), SLEEP_UNANSWERED; with WORKERS=2: LOOK_AT_FIRST; with SIGNAL: UNBLOCKED
  *   AM     NO_SERVE_IN_WAIT, NO_SERVE_IN_LOCK, NO_ALERT, NO_INBOX_LOOK, INBOX_SILENT, NOT_TAKEN_OVER,
  *          SHUTDOWN_IS_GONE, LOOK_BEFORE_GONE
  * With TIMEOUT, must pass: the fences, NO_INBOX_LOOK, INBOX_SILENT.
@@ -44,7 +45,7 @@ chan sbc = [2] of { byte, byte };          /* store buffers: companion, workers 
 chan sb0 = [2] of { byte, byte };
 chan sb1 = [2] of { byte, byte };
 byte bell, answers[WORKERS];               /* only changed by atomic additions */
-bit  asleep_c, asleep[WORKERS];
+bit  asleep_c, asleep[WORKERS], pending;   /* SIGNAL: of the companion */
 #define NONE 0                             /* contents of an entry: what is not there (yet) */
 #define ASYNC 1
 #define ASKS 2
@@ -56,6 +57,17 @@ byte contents[WORKERS * RING];
 #define OR_SEES(x) || (x)
 #else
 #define OR_SEES(x)
+#endif
+
+#if !defined(SIGNAL)                       /* the companion sleeps on the bell's futex */
+#define RING_BELL atomic { EMPTY(sb) -> bell = (bell + 1) % 8 }; asleep_c = 0
+#define FALL_ASLEEP if :: bell == seen -> asleep_c = 1 :: else fi; seen = 0
+#elif !defined(UNBLOCKED)                  /* in a poll that a signal ends: one before it stays pending */
+#define RING_BELL atomic { EMPTY(sb) -> if :: asleep_c -> asleep_c = 0 :: else -> pending = 1 fi }
+#define FALL_ASLEEP asleep_c = !pending; pending = 0; seen = 0
+#else                                      /* one before it is over */
+#define RING_BELL atomic { EMPTY(sb) -> asleep_c = 0 }
+#define FALL_ASLEEP asleep_c = 1; seen = 0
 #endif
 
 proctype worker(byte me; chan sb) {
@@ -86,7 +98,7 @@ proctype worker(byte me; chan sb) {
      EMPTY(sb);                            /* FA3 fence: posted, then deaf */
 #endif
      if
-     :: word[DEAF] -> atomic { EMPTY(sb) -> bell = (bell + 1) % 8 }; asleep_c = 0
+     :: word[DEAF] -> RING_BELL
      :: else
      fi;
      do
@@ -221,7 +233,7 @@ end:
 #endif
      if
      :: !posted ->
-        atomic { if :: bell == seen -> asleep_c = 1 :: else fi; seen = 0 };
+        atomic { FALL_ASLEEP };
 end_asleep:
         atomic { !asleep_c OR_SEES(IS_POSTED(0) || IS_POSTED(WORKERS - 1)) -> asleep_c = 0 }
      :: else

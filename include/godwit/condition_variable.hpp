@@ -7,6 +7,7 @@
 // tests/threads/wait_test.cpp.
 #pragma once
 
+#include <godwit/detail/cancelled.hpp>
 #include <godwit/detail/deadline.hpp>
 #include <godwit/detail/wait_list.hpp>
 #include <godwit/mutex.hpp>
@@ -40,9 +41,14 @@ class condition_variable_any {
   void notify_one() noexcept { list_.notify_one(); }
   void notify_all() noexcept { list_.notify_all(); }
 
-  /// Let go of @p lock, wait for a notification, take @p lock again. May migrate the calling thread.
+  /// Let go of @p lock, wait for a notification, take @p lock again. May migrate the calling thread. Throws
+  /// cancelled, with @p lock held, when a deadline of a scope around has come; waits with a time of their own
+  /// do so as soon as the thread is cancelled.
   template <class Lock>
   void wait(Lock& lock, detail::place where = detail::place::here()) {
+    const detail::stop_time stop = detail::when_to_stop();
+    if (stop.at_ns != stop.never) [[unlikely]]
+      return static_cast<void>(wait_until_ns(lock, stop.at_ns, where));
     detail::wait_node n;
     enlist(n);
     lock.unlock();
@@ -116,11 +122,12 @@ class condition_variable_any {
   }
   /// The last access: from here on it may be destroyed.
   void left() noexcept { list_.word.fetch_sub(inside, std::memory_order_release); }
+  /// True: notified, or it came back for nothing.
   template <class Lock>
   bool wait_until_ns(Lock& lock, std::uint64_t deadline_ns, const detail::place& where) {
     bool woken;
     {
-      detail::timed_node n(list_, deadline_ns);
+      detail::timed_node n(list_, deadline_ns, true);
       list_.lock();
       const bool waits = n.state == detail::wait_state::idle;
       if (waits) list_.push(n);
@@ -130,7 +137,9 @@ class condition_variable_any {
     }
     left();  // after its timer has come to rest: expired takes the list's lock
     lock.lock();
-    return woken;
+    if (woken) return true;
+    detail::throw_cancelled();
+    return detail::steady_now_ns() < deadline_ns;
   }
 
   detail::wait_list list_;

@@ -7,6 +7,7 @@
 // Protocol: docs/protocols/join.md. Tests: tests/api/future_test.cpp.
 #pragma once
 
+#include <godwit/detail/move_out.hpp>
 #include <godwit/detail/slow_path.hpp>
 #include <godwit/detail/values.hpp>
 
@@ -220,11 +221,7 @@ class [[nodiscard]] future
       state_ = detail::no_state;
       if constexpr (!std::is_void_v<T>) {
         if constexpr (!detail::is_plain_result<T>) this->unlink();
-        struct destroy {
-          T& v;
-          ~destroy() { v.~T(); }
-        } guard{room_.value};
-        return std::move(guard.v);
+        return detail::moved_out(room_.value);
       } else {
         return;
       }
@@ -246,7 +243,7 @@ class [[nodiscard]] future
   [[gnu::noinline, gnu::cold]] T join_record(const char* file, const char* function, unsigned line) {
     const detail::ref record = std::exchange(state_, detail::no_state);
     const detail::payload p = detail::wait(record, file, function, line);
-    if (p.kind == detail::outcome::error) detail::rethrow(record, p);
+    if (p.kind != detail::outcome::value) detail::rethrow(record, p);
     struct free_record {
       detail::ref r;
       ~free_record() { detail::release(r); }
@@ -404,7 +401,7 @@ class shared_future {
   T get(detail::place where = detail::place::here()) const {
     const detail::ref record = record_;
     const detail::payload p = detail::wait(record, where.file, where.function, where.line);
-    if (p.kind == detail::outcome::error) {
+    if (p.kind != detail::outcome::value) {
       detail::retain(record);  // rethrow gives one reference back
       detail::rethrow(record, p);
     }

@@ -6,6 +6,7 @@
 // docs/global-memory.md.
 #pragma once
 
+#include <godwit/detail/global_objects.hpp>
 #include <godwit/global_ptr.hpp>
 #include <godwit/runtime.hpp>
 
@@ -117,17 +118,29 @@ void deallocate(global_ptr<T> p, std::uint64_t n, detail::place where = detail::
   detail::global_free(p.address(), n * sizeof(T), where);
 }
 
-/// One object at the calling worker. For millions of small ones. Local.
+/// One object at the calling worker, T{args...}. For millions of small ones. Throws global_bad_alloc.
+/// Cost: local; in a run on one host some instructions, inlined.
 template <class T, class... Args>
 global_ptr<T> global_new(Args&&... args) {
   detail::require_global_value<T>();
+  if constexpr (detail::small_object<T>)
+    if (void* const at = detail::take_object<T>(); at != nullptr) [[likely]] {
+      *static_cast<T*>(at) = T{std::forward<Args>(args)...};
+      return global_ptr<T>(static_cast<detail::global_address>(static_cast<std::byte*>(at) -
+                                                               detail::global_raw<std::byte>(0)));
+    }
   const global_ptr<T> p(detail::global_allocate_local(sizeof(T), alignof(T), detail::place::here()));
   *p = T{std::forward<Args>(args)...};
   return p;
 }
+/// Give back what global_new gave. From any thread, any worker. Null is nothing.
+/// Cost: of the calling worker's own likewise; else that of deallocate.
 template <class T>
 void global_delete(global_ptr<T> p, detail::place where = detail::place::here()) {
-  detail::global_free(p.address(), sizeof(T), where);
+  if constexpr (detail::small_object<T>)
+    if (detail::give_object<T>(p.address())) [[likely]]
+      return;
+  detail::free_elsewhere(p.address(), sizeof(T), where.file, where.function, where.line);
 }
 
 /// What is allocated now, all homes of the calling worker's host, in bytes; and the limit there. Local.

@@ -5,6 +5,7 @@
 
 #include <godwit/algorithm.hpp>
 #include <godwit/annotate.hpp>
+#include <godwit/cancel.hpp>
 #include <godwit/checkout.hpp>
 #include <godwit/codec.hpp>
 #include <godwit/control.hpp>
@@ -27,12 +28,16 @@
 #include <godwit/on_move.hpp>
 #include <godwit/on_rank.hpp>
 #include <godwit/options.hpp>
+#include <godwit/parallel_for.hpp>
 #include <godwit/policy.hpp>
 #include <godwit/rebalance.hpp>
+#include <godwit/reducer.hpp>
 #include <godwit/run.hpp>
 #include <godwit/runtime.hpp>
 #include <godwit/shared.hpp>
 #include <godwit/spawn_at.hpp>
 #include <godwit/task.hpp>
+#include <godwit/task_group.hpp>
 #include <godwit/team.hpp>
 #include <godwit/threads.hpp>
+#include <godwit/worker_local.hpp>

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <godwit/control.hpp>
+#include <godwit/detail/promise.hpp>
 #include <godwit/global_atomic.hpp>
 #include <godwit/global_memory.hpp>
 #include <godwit/spawn_at.hpp>
@@ -37,7 +38,7 @@ struct group_state {
 template <class F>
 struct group_member;
 template <class F, class... Args>
-void run_group_member(group in, std::uint64_t leaf, F f, Args... args);
+always_begins run_group_member(group in, std::uint64_t leaf, F f, Args... args);
 
 }  // namespace detail
 
@@ -67,14 +68,15 @@ class group : public detail::control_handle<detail::group_state> {
   /// Create a thread that runs `fn(args...)` and is a member. fn and args as of godwit::spawn; what fn
   /// gives back is dropped. From any thread, member or not, while the group exists. Never waits. Cost:
   /// spawn's and, if it stays on its worker, two CPU atomics; where a worker of another host than the
-  /// group's spawns its first member a message.
+  /// group's spawns its first member a message. Throws cancelled if the calling thread is (cancel.hpp).
   template <class F, class... Args>
   void spawn(F&& fn, Args&&... args) const {
     detail::with_closure(
         [this](auto& f) {
+          if (is_cancelled()) detail::throw_cancelled();
           detail::group_member<std::remove_cvref_t<decltype(f)>> member{*this, 0, std::move(f)};
           member.leaf = arrive();  // from here on nothing throws
-          static_cast<void>(detail::spawn_closure<detail::child>(member));
+          leave(detail::spawn_closure<detail::child>(member));
         },
         std::forward<F>(fn), std::forward<Args>(args)...);
   }
@@ -82,8 +84,8 @@ class group : public detail::control_handle<detail::group_state> {
   template <class Policy, class F, class... Args>
   void spawn_by(F&& fn, Args&&... args) const {
     charge([&](std::uint64_t leaf) {
-      static_cast<void>(Policy::spawn(&detail::run_group_member<std::decay_t<F>, std::decay_t<Args>...>,
-                                      *this, leaf, std::forward<F>(fn), std::forward<Args>(args)...));
+      leave(Policy::spawn(&detail::run_group_member<std::decay_t<F>, std::decay_t<Args>...>, *this, leaf,
+                          std::forward<F>(fn), std::forward<Args>(args)...));
     });
   }
   /// A member that begins where @p where_to says: a worker, or where memory is. Throws, and costs, what
@@ -91,9 +93,8 @@ class group : public detail::control_handle<detail::group_state> {
   template <class To, class F, class... Args>
   void spawn_at(To where_to, F&& fn, Args&&... args) const {
     charge([&](std::uint64_t leaf) {
-      static_cast<void>(godwit::spawn_at(where_to,
-                                         &detail::run_group_member<std::decay_t<F>, std::decay_t<Args>...>,
-                                         *this, leaf, std::forward<F>(fn), std::forward<Args>(args)...));
+      leave(godwit::spawn_at(where_to, &detail::run_group_member<std::decay_t<F>, std::decay_t<Args>...>,
+                             *this, leaf, std::forward<F>(fn), std::forward<Args>(args)...));
     });
   }
 
@@ -114,6 +115,7 @@ class group : public detail::control_handle<detail::group_state> {
   void be_member(std::uint64_t leaf, F&& body) const {
     detail::ref error = 0;
     try {
+      if (is_cancelled()) detail::throw_cancelled();
       body();
     } catch (...) {
       error = detail::capture_exception();
@@ -153,6 +155,12 @@ class group : public detail::control_handle<detail::group_state> {
       atomic_store(leaf_of(w), 0, std::memory_order_relaxed);
   }
 
+  /// Of a member: wait waits for all.
+  static void leave(future<detail::always_begins> member) noexcept {
+    detail::ref& state = detail::future_access::state(member);
+    if (state != detail::in_frame) [[unlikely]]
+      detail::leave_running(std::exchange(state, detail::no_state));
+  }
   global_ptr<std::uint64_t> leaf_of(std::uint64_t worker) const { return leaves_ + worker * leaf_words; }
   void unregister() const {
     static_cast<void>(carry_out(what, [](state& s) noexcept { --s.registered; }, {}));
@@ -235,13 +243,15 @@ struct group_member {
   group in;
   std::uint64_t leaf;  ///< a whole word: what is between members might look like the address of a frame
   F f;
-  void operator()() {
+  always_begins operator()() {
     in.be_member(leaf, [this] { static_cast<void>(std::move(f)()); });
+    return {};
   }
 };
 template <class F, class... Args>
-void run_group_member(group in, std::uint64_t leaf, F f, Args... args) {
+always_begins run_group_member(group in, std::uint64_t leaf, F f, Args... args) {
   in.be_member(leaf, [&] { static_cast<void>(std::invoke(std::move(f), std::move(args)...)); });
+  return {};
 }
 }  // namespace detail
 

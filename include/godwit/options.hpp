@@ -34,7 +34,8 @@ enum class policy : std::uint8_t {
   child_rtc,
   child_full,
   iso,
-  crude
+  crude,
+  lazy
 };
 enum class sim_clock : std::uint8_t { charged, measured };
 enum class check_global : std::uint8_t { automatic, on, off };

@@ -16,6 +16,7 @@
 // threads" 4, 5.1. Documents: docs/policies.md. Tests: tests/api/policy_test.cpp.
 #pragma once
 
+#include <godwit/detail/lazy_spawn.hpp>
 #include <godwit/detail/policy_facts.hpp>
 #include <godwit/detail/result_reference.hpp>
 #include <godwit/task.hpp>
@@ -58,9 +59,12 @@ struct child_on_own_stack {
   }
 };
 
-/// Call @p f, and put what comes of it into the record of a task.
+/// Call @p f, and put what comes of it into the record of a task; one that is cancelled does not begin.
 template <class R, class F>
 void run_into(ref record, F&& f) {
+  if constexpr (!std::is_same_v<R, always_begins>)
+    if (is_cancelled()) [[unlikely]]
+      return publish(record, outcome::cancelled, nullptr, 0);
   ref error = 0;
   try {
     if constexpr (std::is_void_v<R>) {
@@ -103,7 +107,10 @@ struct task_entries {
 template <class F>
 class relocated {
  public:
-  explicit relocated(F& f) { new (&f_.value) F(std::move(f)); }
+  explicit relocated(F& f) {
+    new (&f_.value) F(std::move(f));
+    clear_padding(f_.value);
+  }
   ~relocated() {
     if (here_) f_.value.~F();
   }
@@ -222,6 +229,18 @@ struct iso : facts<choice::policy::iso> {
   }
 };
 
+/// Greedy join, and a spawn that is a plain call: the runtime finds it when somebody asks for work, or when
+/// the thread has to wait. Processes or MPI, x86-64, code with unwind tables. In a run of another
+/// policy it is a call and nothing else.
+struct lazy : facts<choice::policy::lazy> {
+  template <class F, class... Args>
+  [[gnu::always_inline]] static auto spawn(F&& fn, Args&&... args) {
+    return detail::with_closure(
+        [](auto& f) __attribute__((always_inline)) { return detail::spawn_lazily(f); }, std::forward<F>(fn),
+        std::forward<Args>(args)...);
+  }
+};
+
 /// Child stealing: the parent goes on, the child waits to be stolen; who has begun stays. Cost of a spawn: an
 /// object.
 template <choice::policy P>
@@ -257,6 +276,8 @@ decltype(auto) with_policy(choice::policy policy, F&& f) {
       return f(policies::stalling_locked_free{});
     case choice::policy::crude:
       return f(policies::crude{});
+    case choice::policy::lazy:
+      return f(policies::lazy{});
     case choice::policy::iso:
       return f(policies::iso{});
     case choice::policy::child_full:

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -55,6 +56,8 @@ struct worker_stats {
   std::uint64_t idle_wait_ns = 0;
   std::uint64_t idle_transport_ns = 0;  ///< without a thread: waiting for an answer from another host
   std::uint64_t life_ns = 0;            ///< from this worker's start to its end
+  std::uint64_t cpu_ns = 0;             ///< of that, it was on a CPU; 0: not known
+  std::uint64_t aside_ns = 0;           ///< of the rest, it could have run, but others had its CPU
   std::uint64_t work_ns = 0;            ///< with options::span: time in threads; the sum over workers is T1
   /// with options::span: the longest chain that ended here; the maximum is T_inf
   std::uint64_t span_ns = 0;
@@ -134,13 +137,15 @@ struct broadcast_task {
   void (*call)(const void* closure);
   const void* closure;
   std::size_t bytes;
+  bool checkable = false;  ///< there is no padding, which could look like an address
 };
 void run_on_each_worker(const broadcast_task& task, detail::place where);
 
 }  // namespace detail
 
 /// Call `f()` once on every worker, as soon as each one spawns or idles; returns when all calls are done. f
-/// must be plain bytes and must not throw; it runs inside whatever thread the worker is executing. Workers
+/// must be plain bytes and must not throw; it runs inside whatever thread the worker is executing. References
+/// to the caller's locals are refused between processes (check_frames), in programs compiled by gcc. Workers
 /// hand the call on along a tree, to another host by way of the first worker there. Cost: one message per
 /// worker; there and back, a round trip per level of the tree. Meant for per-worker set-up and for reading
 /// per-worker state.
@@ -148,7 +153,11 @@ template <class F>
 void on_each_worker(const F& f, detail::place where = detail::place::here()) {
   static_assert(plain<F>,
                 "godwit::on_each_worker: the callable must be plain bytes: it is copied to every worker");
-  detail::run_on_each_worker({[](const void* c) { (*static_cast<const F*>(c))(); }, &f, sizeof(F)}, where);
+  detail::manual<F> copy;
+  std::memcpy(static_cast<void*>(&copy), static_cast<const void*>(&f), sizeof(F));
+  const bool cleared = detail::clear_padding(copy.value);
+  detail::run_on_each_worker(
+      {[](const void* c) { (*static_cast<const F*>(c))(); }, &copy, sizeof(F), cleared}, where);
 }
 
 /// Let the supervising process call @p f about every @p interval while a run is on (for live progress). It

@@ -4,6 +4,7 @@
 //   auto sum = gw::spawn_at(p, [p] { return add_up(p); });   // at the host that owns *p
 //   sum.join();
 //   if (gw::go_to(p)) ...                                    // this thread is there now
+//   gw::spawn(gw::near{p}, f);                               // a hint: spawn here, if *p is here
 //
 // Sources: Active global address space (parcels that go to their data, exactly once, while it moves); X10's
 // at. docs/moving.md, "Threads go to data"; docs/protocols/parcels.md. Example: examples/spawn_at.cpp.
@@ -45,6 +46,11 @@ destination destination_of(global_ptr<T> p) noexcept {
 /// result into the record.
 [[gnu::cold]] ref send_thread(task_entry* entry, const task_bytes& closure, const destination& to,
                               place where);
+/// This host has it, as far as is known here.
+[[gnu::cold]] bool lies_on_this_host(global_address at) noexcept;
+[[gnu::always_inline]] inline bool lies_here(global_address at) noexcept {
+  return hot_test<offsetof(hot_words, global_plain)>() || lies_on_this_host(at);
+}
 /// The closure that @p entry was handed has been taken out, and its bytes are needed no more.
 void parcel_taken(const void* closure) noexcept;
 
@@ -71,13 +77,13 @@ struct parcel_entries {
   }
   template <class F, class R, class... Args>
   static void encoded(void* bytes, std::size_t size, ref record) {
+    struct let_go {
+      const void* bytes;
+      ~let_go() {
+        if (bytes != nullptr) parcel_taken(bytes);
+      }
+    } held{bytes};  // also if it does not begin, or a codec throws
     run_into<R>(record, [&]() -> R {
-      struct let_go {
-        const void* bytes;
-        ~let_go() {
-          if (bytes != nullptr) parcel_taken(bytes);
-        }
-      } held{bytes};  // also if a codec throws
       reader r(static_cast<const std::byte*>(bytes), size);
       F f = r.get<F>();
       std::tuple<Args...> args{r.get<Args>()...};  // in order: braces
@@ -109,6 +115,28 @@ requires(requires(const To& t) {
         return detail::send_thread(entry, b, to, {nullptr, nullptr, 0});
       },
       std::forward<F>(fn), std::forward<Args>(args)...);
+}
+
+/// A hint for spawn: what the thread works on lies there. A global_ptr, or an ordinary pointer.
+template <class P>
+struct near {
+  P p;
+};
+template <class P>
+near(P) -> near<P>;
+
+/// Create a thread that runs fn(args...) near its data. Where this host has what the pointer points to, as
+/// with one host always, and for ordinary pointers: as spawn does. Else as spawn_at does: it begins on the
+/// host that has it, and the caller goes on. A hint: memory that has just moved may be missed, and other
+/// hosts may take the thread afterwards. fn, arguments and result as for spawn_at. Cost: with one host that
+/// of spawn; else to look at what is known of the address, without a message, and what spawn_at costs.
+template <class P, class F, class... Args>
+[[gnu::always_inline]] inline auto spawn(near<P> data, F&& fn, Args&&... args)
+    -> future<detail::result_of<F, Args...>> {
+  if constexpr (!std::is_pointer_v<P>)
+    if (!detail::lies_here(data.p.address())) [[unlikely]]
+      return spawn_at(data.p, std::forward<F>(fn), std::forward<Args>(args)...);
+  return spawn(std::forward<F>(fn), std::forward<Args>(args)...);
 }
 
 /// Call f(std::span<T>) with the objects [p, p + n) on the host that owns them, where they are held meanwhile

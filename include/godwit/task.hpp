@@ -9,6 +9,7 @@
 // everything.
 #pragma once
 
+#include <godwit/detail/cancelled.hpp>
 #include <godwit/detail/fork_call.hpp>
 #include <godwit/future.hpp>
 #include <godwit/run.hpp>
@@ -129,6 +130,8 @@ struct child {
                                                                                       spawn_slot* slot,
                                                                                       void* out) noexcept {
     announce_here();
+    // What outlives a rare call waits in memory: a register for it would be saved and restored by each spawn.
+    std::uintptr_t kept[in_registers<F> && sizeof(F) > sizeof(a0) ? 2 : 1];
     manual<F> f;
     adopt(f, a0, a1);  // before the entry counts: the closure is ours, not the parent's
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the expose signal may come at any instruction
@@ -138,13 +141,22 @@ struct child {
     // the entry counts from here; call and slot are complete
     hot_store<offsetof(hot_words, bottom)>(slot + 1);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (hot_test<offsetof(hot_words, poll)>()) [[unlikely]]
-      spawn_point(plain<F>);  // what a closure owns on the heap must be used here first
+    if (hot_test<offsetof(hot_words, poll)>()) [[unlikely]] {
+      if constexpr (in_registers<F>) std::memcpy(kept, static_cast<const void*>(&f), sizeof(F));
+      in_memory(kept);
+      // what a closure owns must be used here first
+      const bool refuses = spawn_point(plain<F>, std::is_same_v<R, always_begins>);
+      in_memory(kept);
+      if constexpr (in_registers<F>) std::memcpy(static_cast<void*>(&f), kept, sizeof(F));
+      if (refuses) {
+        f.value.~F();
+        return refused(slot);
+      }
+    }
 
     // A result of one word stays in a register; a larger one in this frame, until it is known where to.
     std::uintptr_t word = 0;
     manual<std::conditional_t<std::is_void_v<R> || by_word, char, R>> room;
-    ref error = 0;
     try {
       if constexpr (std::is_void_v<R>) {
         std::move(f.value)();
@@ -155,24 +167,28 @@ struct child {
         new (&room.value) R(std::move(f.value)());
       }
     } catch (...) {
-      error = capture_exception();
+      kept[0] = capture_exception();
+      in_memory(kept);
+      goto thrown;
     }
     f.value.~F();
-    if (error != 0) [[unlikely]]
-      return failed(error, slot);
-    if constexpr (!std::is_void_v<R> && !by_word) word = reinterpret_cast<std::uintptr_t>(&room.value);
-    if (const ref record = pop(); record != 0) [[unlikely]]
+    if (const ref record = pop(); record != 0) [[unlikely]] {
+      if constexpr (!std::is_void_v<R> && !by_word) word = reinterpret_cast<std::uintptr_t>(&room.value);
       parent_left(record, 0, word);
+    }
     if constexpr (!std::is_void_v<R> && !by_word) {
-      // By way of the word, which the compiler is kept from looking through: it would warn about parts of R
-      // that are rightly uninitialised (the value of a future that has none).
-      asm("" : "+r"(word));
-      R& value = *reinterpret_cast<R*>(word);
-      new (out) R(std::move(value));
-      value.~R();
+      // Compilers would warn about parts of R that are rightly uninitialised (the value of a future that has
+      // none).
+      asm("" : "+m"(room));
+      move_out(room.value, out);
     }
     announce(slot->sp);
     return {0, word};
+
+  thrown:
+    in_memory(kept);
+    f.value.~F();
+    return failed(kept[0], slot);
   }
 
  private:
@@ -187,6 +203,12 @@ struct child {
 #ifdef GODWIT_FOLLOWED_STACKS
     if (hot_test<offsetof(hot_words, in_place)>()) announce_own_stack(sp);
 #endif
+  }
+
+  /// In no register, and perhaps changed.
+  template <std::size_t N>
+  [[gnu::always_inline]] static void in_memory(std::uintptr_t (&words)[N]) noexcept {
+    asm volatile("" : "+m"(words));
   }
 
   [[gnu::always_inline]] static void adopt(manual<F>& f, std::uintptr_t a0, std::uintptr_t a1) noexcept {
@@ -214,6 +236,17 @@ struct child {
     if (const ref record = pop(); record != 0) parent_left(record, error, 0);
     announce(slot->sp);
     return {static_cast<std::uintptr_t>(error), 0};
+  }
+
+  /// The child is not to begin; its closure is gone.
+  [[gnu::noinline, gnu::cold]] GODWIT_UNFOLLOWED static word_pair refused(
+      [[maybe_unused]] spawn_slot* slot) noexcept {
+    if (const ref record = pop(); record != 0) {
+      publish(record, outcome::cancelled, nullptr, 0);
+      complete(record);
+    }
+    announce(slot->sp);
+    return {not_begun, 0};
   }
 
   /// @p word is the result itself, or the address of a larger one.
@@ -271,6 +304,7 @@ template <template <class, class> class Thunk, class F>
   }
   word_pair w = fork_call<&Thunk<F, R>::run>(words[0], words[1], slot, out);
   if (w.status != 0) [[unlikely]] {
+    future_access::state(result) = no_state;  // that may throw
     future_access::state(result) = resumed(w.status);
     return result;
   }
@@ -347,8 +381,13 @@ template <class T>
 }
 
 /// Let other threads run: the calling thread goes to the end of its worker's ready queue, from where any
-/// worker may take it. Returns at once when nothing else is ready. May migrate the calling thread. Local.
-inline void yield() noexcept { detail::yield_thread(); }
+/// worker may take it. Returns at once when nothing else is ready. May migrate the calling thread. Throws
+/// cancelled if the thread is (cancel.hpp). Local.
+inline void yield() {
+  detail::yield_thread();
+  if (is_cancelled()) [[unlikely]]
+    detail::throw_cancelled();
+}
 
 namespace detail {
 

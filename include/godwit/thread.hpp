@@ -9,6 +9,7 @@
 
 #include <godwit/detail/deadline.hpp>
 #include <godwit/detail/park.hpp>
+#include <godwit/detail/promise.hpp>
 #include <godwit/policy.hpp>
 #include <godwit/codec.hpp>
 #include <godwit/task.hpp>
@@ -27,14 +28,15 @@ namespace godwit {
 namespace detail {
 
 template <class R, class F>
-ref create_closure(F&& f) {
+ref create_closure(priority level, F&& f) {
   using G = std::decay_t<F>;
   if constexpr (std::is_trivially_copyable_v<G> && alignof(G) <= 16) {
-    return create_thread(&task_entries::closure<G, R>, std::addressof(f), sizeof(G));
+    return create_thread(&task_entries::closure<G, R>, std::addressof(f), sizeof(G), level);
   } else {
     boxed_callable<G> box(std::forward<F>(f));
     relocated<boxed_callable<G>> taken(box);
-    const ref record = create_thread(&task_entries::closure<boxed_callable<G>, R>, taken.bytes(), sizeof box);
+    const ref record =
+        create_thread(&task_entries::closure<boxed_callable<G>, R>, taken.bytes(), sizeof box, level);
     taken.gone();
     return record;
   }
@@ -54,9 +56,12 @@ decltype(auto) with_bound(Use&& use, F&& fn, Args&&... args) {
   }
 }
 
+template <class F>
+constexpr bool is_priority = std::is_same_v<std::remove_cvref_t<F>, priority>;
+
 std::uint64_t this_thread_number() noexcept;
-/// Suspends the calling thread; outside a run on substrate threads the OS thread.
-void sleep_until_time(std::uint64_t deadline_ns, const place& where) noexcept;
+/// Suspends the calling thread; outside a run on substrate threads the OS thread. Throws cancelled.
+void sleep_until_time(std::uint64_t deadline_ns, const place& where);
 [[noreturn]] void not_joinable();
 [[noreturn]] void joins_itself();
 unsigned usable_cpus() noexcept;
@@ -64,18 +69,25 @@ unsigned usable_cpus() noexcept;
 }  // namespace detail
 
 /// Start a thread that runs fn(args...) some time later, at any worker; gives back a future of its result.
-/// fn, args and result may be of any movable type. Cost: an object and a queue operation; with captures or
-/// arguments that are not trivially copyable, one more allocation.
+/// fn, args and result may be of any movable type. Of high priority it begins, and goes on, before the normal
+/// ones of the same worker. Cost: an object and a queue operation; with captures or arguments that are not
+/// trivially copyable, one more allocation.
 template <class F, class... Args>
-auto create(F&& fn, Args&&... args) -> future<detail::result_of<F, Args...>> {
+auto create(priority level, F&& fn, Args&&... args) -> future<detail::result_of<F, Args...>> {
   using R = detail::result_of<F, Args...>;
   static_assert(!std::is_reference_v<R>,
                 "godwit: a thread must not return a reference. Return a value, or a pointer");
   return detail::with_bound(
-      [](auto&& f) -> future<R> {
-        return detail::future_access::of<R>(detail::create_closure<R>(std::move(f)));
+      [level](auto&& f) -> future<R> {
+        return detail::future_access::of<R>(detail::create_closure<R>(level, std::move(f)));
       },
       std::forward<F>(fn), std::forward<Args>(args)...);
+}
+/// Of normal priority.
+template <class F, class... Args>
+requires(!detail::is_priority<F>) auto create(F&& fn, Args&&... args)
+    -> future<detail::result_of<F, Args...>> {
+  return create(priority::normal, std::forward<F>(fn), std::forward<Args>(args)...);
 }
 
 /// Like std::thread, but join throws what the thread threw (whoever does not join it sees it reported, as
@@ -103,19 +115,24 @@ class thread {
   thread() noexcept = default;
   /// See create. What fn gives back is dropped.
   template <class F, class... Args>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, thread>) explicit thread(F&& fn, Args&&... args) {
+  explicit thread(priority level, F&& fn, Args&&... args) {
     static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>,
                   "godwit: a thread's callable must take its arguments as rvalues");
     record_ = detail::with_bound(
-        [](auto&& f) {
+        [level](auto&& f) {
           if constexpr (std::is_void_v<decltype(std::move(f)())>)
-            return detail::create_closure<void>(std::move(f));
+            return detail::create_closure<void>(level, std::move(f));
           else
             return detail::create_closure<void>(
-                [f = std::move(f)]() mutable { static_cast<void>(std::move(f)()); });
+                level, [f = std::move(f)]() mutable { static_cast<void>(std::move(f)()); });
         },
         std::forward<F>(fn), std::forward<Args>(args)...);
   }
+  /// Of normal priority.
+  template <class F, class... Args>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, thread> &&
+           !detail::is_priority<F>) explicit thread(F&& fn, Args&&... args)
+      : thread(priority::normal, std::forward<F>(fn), std::forward<Args>(args)...) {}
   thread(thread&& other) noexcept : record_(std::exchange(other.record_, 0)) {}
   thread& operator=(thread&& other) noexcept {
     if (joinable()) std::terminate();
@@ -142,13 +159,13 @@ class thread {
     if (!detail::is_complete(record_) && record_ == detail::this_thread_number()) detail::joins_itself();
     const detail::ref record = std::exchange(record_, 0);
     const detail::payload p = detail::wait(record, where.file, where.function, where.line);
-    if (p.kind == detail::outcome::error) detail::rethrow(record, p);
+    if (p.kind != detail::outcome::value) detail::rethrow(record, p);
     detail::release(record);
   }
-  /// It runs on; run still waits for it.
+  /// It runs on; run still waits for it, and so does the end of the scope in which it began. Never waits.
   void detach() {
     if (!joinable()) detail::not_joinable();
-    detail::detach(std::exchange(record_, 0));
+    detail::leave_running(std::exchange(record_, 0));
   }
 
   /// Inside a run: its workers. Outside: the CPUs that a run would use.
@@ -172,12 +189,16 @@ class jthread {
 
   jthread() noexcept : stop_(std::nostopstate) {}
   template <class F, class... Args>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, jthread>) explicit jthread(F&& fn, Args&&... args) {
+  explicit jthread(priority level, F&& fn, Args&&... args) {
     if constexpr (std::is_invocable_v<std::decay_t<F>, std::stop_token, std::decay_t<Args>...>)
-      thread_ = thread(std::forward<F>(fn), stop_.get_token(), std::forward<Args>(args)...);
+      thread_ = thread(level, std::forward<F>(fn), stop_.get_token(), std::forward<Args>(args)...);
     else
-      thread_ = thread(std::forward<F>(fn), std::forward<Args>(args)...);
+      thread_ = thread(level, std::forward<F>(fn), std::forward<Args>(args)...);
   }
+  template <class F, class... Args>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, jthread> &&
+           !detail::is_priority<F>) explicit jthread(F&& fn, Args&&... args)
+      : jthread(priority::normal, std::forward<F>(fn), std::forward<Args>(args)...) {}
   jthread(jthread&&) noexcept = default;
   jthread& operator=(jthread&& other) noexcept {
     if (this != &other) {
@@ -206,7 +227,10 @@ class jthread {
   void end() noexcept {
     if (!joinable()) return;
     stop_.request_stop();
-    thread_.join();
+    try {
+      thread_.join();
+    } catch (const cancelled&) {  // it has ended: that is all that is wanted
+    }
   }
   std::stop_source stop_;
   thread thread_;
@@ -217,8 +241,9 @@ namespace this_thread {
 /// Of the thread that runs (of spawned ones, too). Outside a run: id().
 inline thread::id get_id() noexcept { return this_thread_id(); }
 /// Let other threads run.
-inline void yield() noexcept { godwit::yield(); }
+inline void yield() { godwit::yield(); }
 
+/// Throws cancelled as soon as the thread is: a sleep in a scope ends with that.
 template <class Rep, class Period>
 void sleep_for(const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here()) {
   if (d > d.zero()) detail::sleep_until_time(detail::deadline_after(d), where);

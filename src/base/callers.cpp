@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <link.h>
-#include <unwind.h>
+
+#include "base/walk_stack.hpp"
 
 namespace godwit::base {
 
@@ -39,36 +40,25 @@ range find_own_code() noexcept {
   return s.found;
 }
 
-struct walk {
-  std::uintptr_t variable, end;
-  range own_code;
-  std::uintptr_t last = 0;  ///< the frame before
-  std::size_t count = 0;
-  callers found{};
-};
-
-/// Where unwinders are, "CFA" is the lower end of the frame that they tell about.
-_Unwind_Reason_Code look(_Unwind_Context* frame, void* to) noexcept {
-  auto& w = *static_cast<walk*>(to);
-  const std::uintptr_t low = _Unwind_GetCFA(frame), code = _Unwind_GetIP(frame);
-  if (code == 0 || low >= w.end || low < w.last) return _URC_END_OF_STACK;  // below: of another stack
-  w.last = low;
-  if (low <= w.variable)
-    w.found.code[0] = code, w.count = 1;  // until a frame begins beyond it
-  else if (w.count == 1 && w.own_code.holds(w.found.code[0]))
-    w.found.code[0] = code;
-  else
-    w.found.code[w.count++] = code;
-  return w.count < w.found.code.size() ? _URC_NO_REASON : _URC_END_OF_STACK;
-}
-
 }  // namespace
 
 callers callers_of(const void* variable, std::uintptr_t end) noexcept {
   static const range own_code = find_own_code();
-  walk w{reinterpret_cast<std::uintptr_t>(variable), end, own_code};
-  _Unwind_Backtrace(look, &w);
-  return w.found;
+  callers found{};
+  std::size_t count = 0;
+  std::uintptr_t last = 0;  // the frame before
+  walk_stack([&](std::uintptr_t code, std::uintptr_t low) noexcept {
+    if (code == 0 || low >= end || low < last) return false;  // below: of another stack
+    last = low;
+    if (low <= reinterpret_cast<std::uintptr_t>(variable))
+      found.code[0] = code, count = 1;  // until a frame begins beyond it
+    else if (count == 1 && own_code.holds(found.code[0]))
+      found.code[0] = code;
+    else
+      found.code[count++] = code;
+    return count < found.code.size();
+  });
+  return found;
 }
 
 }  // namespace godwit::base

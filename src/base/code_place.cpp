@@ -130,14 +130,6 @@ std::string answer_of(std::vector<std::string>& words) {
   return text;
 }
 
-/// What addr2line says: pairs of lines, function and place, the innermost function
-/// first; of each of some numbers of bytes @p before the address.
-std::string ask_addr2line(const module& m, std::span<const std::uintptr_t> before) {
-  std::vector<std::string> words{"addr2line", "-C", "-f", "-i", "-e", m.file};
-  for (const std::uintptr_t bytes : before) words.push_back(hexadecimal(m.offset - bytes));
-  return answer_of(words);
-}
-
 struct source_line {
   std::string function, file;  ///< file: empty: not known
   std::string number;
@@ -165,16 +157,10 @@ source_line first_outside(std::string_view text) {
   return {};
 }
 
-/// "function (file.cpp:12)", or "".
-std::string line_at(const module& m, std::span<const std::uintptr_t> before) {
-  const source_line line = first_outside(ask_addr2line(m, before));
-  return line.file.empty() ? std::string() : line.text();
-}
-
-/// For some addresses in one file: what first_outside says of each.
+/// For some bytes of code in one file: what first_outside says of each.
 std::vector<source_line> lines_at(const std::string& file, std::span<const std::uintptr_t> offsets) {
   std::vector<std::string> words{"addr2line", "-a", "-C", "-f", "-i", "-e", file};
-  for (const std::uintptr_t offset : offsets) words.push_back(hexadecimal(offset - before_return[0]));
+  for (const std::uintptr_t offset : offsets) words.push_back(hexadecimal(offset));
   const std::string answer = answer_of(words);
   std::vector<source_line> lines;
   for (std::string_view text = answer; text.starts_with("0x");) {  // the address, then its pairs
@@ -187,10 +173,29 @@ std::vector<source_line> lines_at(const std::string& file, std::span<const std::
   return lines;
 }
 
+/// "function (file.cpp:12)", or "", of the first that has one of some numbers of bytes @p before the address.
+std::string line_at(const module& m, std::span<const std::uintptr_t> before) {
+  std::vector<std::uintptr_t> offsets;
+  for (const std::uintptr_t bytes : before) offsets.push_back(m.offset - bytes);
+  for (const source_line& line : lines_at(m.file, offsets))
+    if (!line.file.empty()) return line.text();
+  return {};
+}
+
+/// The same line. Of a lambda, debug information says that it is called operator(): the symbol, which has its
+/// code, tells where it is written.
+source_line with_enclosing_function(source_line line, const module& m) {
+  if (line.function != "operator()") return line;
+  const std::string symbol = symbol_at(m);
+  if (symbol.find("::{lambda") != std::string::npos) line.function = symbol.substr(0, symbol.rfind(" + "));
+  return line;
+}
+
 /// The library's sources; its functions, and those of the C++ library.
 bool is_own_file(const std::string& file) {
   static const std::string sources(__FILE__, std::string_view(__FILE__).rfind("base/"));
-  return file.starts_with(sources);
+  return file.starts_with(sources) ||
+         (sources[0] != '/' && file.find('/' + sources) != std::string::npos);  // of a compiler's cache
 }
 bool is_own_function(const std::string& name) {
   const std::string_view n = std::string_view(name).substr(name.starts_with("void ") ? 5 : 0);
@@ -215,12 +220,12 @@ std::vector<std::string> code_lines(std::span<const std::uintptr_t> return_addre
   }
   for (const auto& [file, numbers] : by_file) {
     std::vector<std::uintptr_t> offsets;
-    for (const std::size_t i : numbers) offsets.push_back(modules[i].offset);
+    for (const std::size_t i : numbers) offsets.push_back(modules[i].offset - before_return[0]);
     const std::vector<source_line> lines = lines_at(file, offsets);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       std::string& text = texts[numbers[i]];
       if (!lines[i].file.empty()) {
-        if (!is_own_file(lines[i].file)) text = lines[i].text();
+        if (!is_own_file(lines[i].file)) text = with_enclosing_function(lines[i], modules[numbers[i]]).text();
       } else if (std::string symbol = symbol_at(modules[numbers[i]]); !is_own_function(symbol)) {
         text = std::move(symbol);
       }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/cgroups.hpp"
 #include "base/text.hpp"
 
 #if defined(GODWIT_HAS_HWLOC)
@@ -64,13 +64,6 @@ std::vector<std::pair<unsigned, unsigned>> hwloc_places() {
 }
 #endif
 
-std::optional<std::int64_t> to_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{}) return std::nullopt;
-  return value;
-}
-
 /// The CPUs of a list as /sys writes it: "0-3,8". Empty if there is no such file.
 std::vector<int> cpu_list(const std::string& path) {
   std::vector<int> cpus;
@@ -99,62 +92,6 @@ std::array<int, 5> place_in_sys(int cpu, const std::string& root) {
           first("/cache/index3/shared_cpu_list"), core.empty() ? cpu : core.front(), cpu};
 }
 
-bool list_has(const std::string& list, const std::string& word) {
-  return (',' + list + ',').find(',' + word + ',') != std::string::npos;
-}
-
-/// mountinfo writes space, tab, newline and backslash as \ooo.
-std::string unescape(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
-/// A mounted cgroup hierarchy that can hold a CPU quota.
-struct hierarchy {
-  bool v2;
-  std::string inner;  ///< the cgroup that is mounted ...
-  std::string at;     ///< ... at this directory
-};
-
-std::vector<hierarchy> hierarchies(const std::string& root) {
-  std::vector<hierarchy> found;
-  for (const auto& line : lines_of(root + "/proc/self/mountinfo")) {
-    // 36 35 0:31 INNER AT rw,nosuid shared:9 - TYPE SOURCE OPTIONS
-    const auto dash = line.find(" - ");
-    if (dash == std::string::npos) continue;
-    std::istringstream before(line.substr(0, dash));
-    std::istringstream after(line.substr(dash + 3));
-    std::string skip, inner, at, type, source, opts;
-    before >> skip >> skip >> skip >> inner >> at;
-    after >> type >> source >> opts;
-    if (type == "cgroup2" || (type == "cgroup" && list_has(opts, "cpu")))
-      found.push_back({type == "cgroup2", unescape(inner), unescape(at)});
-  }
-  return found;
-}
-
-/// This process's cgroup in the v2 hierarchy, or in the v1 hierarchy of the cpu controller.
-std::optional<std::string> own_cgroup(const std::string& root, bool v2) {
-  for (const auto& line : lines_of(root + "/proc/self/cgroup")) {
-    // 0::/path   or   4:cpu,cpuacct:/path
-    const auto first = line.find(':');
-    const auto second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (v2 ? line.substr(0, first) == "0" && controllers.empty() : list_has(controllers, "cpu"))
-      return line.substr(second + 1);
-  }
-  return std::nullopt;
-}
-
 /// CPUs granted by the files of one cgroup, rounded up; 0: no quota.
 std::uint64_t quota_at(const std::string& directory, bool v2) {
   std::optional<std::int64_t> quota, period;
@@ -171,16 +108,6 @@ std::uint64_t quota_at(const std::string& directory, bool v2) {
   if (!quota || !period || *quota <= 0 || *period <= 0) return 0;
   return (static_cast<std::uint64_t>(*quota) + static_cast<std::uint64_t>(*period) - 1) /
          static_cast<std::uint64_t>(*period);
-}
-
-/// What of @p cgroup lies below the mounted one. A cgroup outside of it ("/../x", or a container that sees
-/// its host's paths) cannot be reached: then only the mounted one is looked at.
-std::string below_mount(const std::string& cgroup, const std::string& inner) {
-  if (cgroup.find("/..") != std::string::npos) return {};
-  if (inner == "/") return cgroup == "/" ? std::string{} : cgroup;
-  if (cgroup.starts_with(inner) && (cgroup.size() == inner.size() || cgroup[inner.size()] == '/'))
-    return cgroup.substr(inner.size());
-  return {};
 }
 
 }  // namespace
@@ -211,17 +138,10 @@ std::vector<int> in_order(std::vector<int> cpus, const std::string& root) {
 
 unsigned cgroup_cpu_quota(const std::string& root) {
   std::uint64_t least = 0;
-  for (const auto& h : hierarchies(root)) {
-    const auto cgroup = own_cgroup(root, h.v2);
-    if (!cgroup) continue;
-    std::string path = below_mount(*cgroup, h.inner);
-    while (true) {
-      const std::uint64_t quota = quota_at(root + h.at + path, h.v2);
-      if (quota != 0 && (least == 0 || quota < least)) least = quota;
-      if (path.empty()) break;
-      path.erase(path.rfind('/'));
-    }
-  }
+  each_cgroup("cpu", root, [&](const std::string& directory, bool v2) {
+    const std::uint64_t quota = quota_at(directory, v2);
+    if (quota != 0 && (least == 0 || quota < least)) least = quota;
+  });
   return static_cast<unsigned>(std::min<std::uint64_t>(least, ~0u));
 }
 

@@ -7,7 +7,8 @@
 #include <signal.h>
 #include <string_view>
 #include <ucontext.h>
-#include <unwind.h>
+
+#include "base/walk_stack.hpp"
 
 namespace godwit::base {
 
@@ -22,25 +23,6 @@ bool of_a_library(std::uintptr_t code) noexcept {
   return std::ranges::any_of(
       std::array{"libc.", "libc-", "libpthread", "libstdc++", "libc++", "libasan", "libubsan"},
       [=](const char* name) { return file.starts_with(name); });
-}
-
-struct search {
-  std::uintptr_t interrupted, end;
-  std::span<std::uintptr_t> to;
-  std::size_t found = 0;
-  std::size_t passed = 0;  ///< frames of the handler
-  bool is_there = false;   ///< they have been passed
-};
-constexpr std::size_t most_of_handler = 32;  // else the unwinder has lost its way
-
-_Unwind_Reason_Code look_at(_Unwind_Context* frame, void* of) noexcept {
-  auto& s = *static_cast<search*>(of);
-  const std::uintptr_t code = _Unwind_GetIP(frame);
-  s.is_there |= code == s.interrupted;
-  if (s.is_there && !of_a_library(code)) s.to[s.found++] = code;
-  const bool more =
-      s.is_there ? s.found < s.to.size() && _Unwind_GetCFA(frame) < s.end : ++s.passed < most_of_handler;
-  return more ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 }  // namespace
@@ -83,9 +65,16 @@ std::uintptr_t return_address(const void* context) noexcept {
 
 std::size_t find_callers(std::uintptr_t interrupted, std::uintptr_t end,
                          std::span<std::uintptr_t> to) noexcept {
-  search s{interrupted, end, to};
-  if (!to.empty()) _Unwind_Backtrace(look_at, &s);
-  return s.found;
+  constexpr std::size_t most_of_handler = 32;  // else the unwinder has lost its way
+  std::size_t found = 0, passed = 0;           // passed: frames of the handler
+  bool is_there = false;                       // they have been passed
+  const auto look = [&](std::uintptr_t code, std::uintptr_t low) noexcept {
+    is_there |= code == interrupted;
+    if (is_there && !of_a_library(code)) to[found++] = code;
+    return is_there ? found < to.size() && low < end : ++passed < most_of_handler;
+  };
+  if (!to.empty()) walk_stack(look);
+  return found;
 }
 
 }  // namespace godwit::base

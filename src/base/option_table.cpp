@@ -188,8 +188,8 @@ constexpr option_info table[] = {
              "turns, and requests for work that are noticed late",
      .low = 0, .high = 1'000'000'000},
     {.name = "sim_faults", .group = simulation, .field = &options::sim_faults, .what = "a list of faults",
-     .help = "substrate sim: what else happens, by chance: delay, stall, slow, spurious, late, small, with "
-             "commas between, or all (docs/scale.md)"},
+     .help = "substrate sim: what else happens, by chance: delay, stall, slow, crash, spurious, late, small, "
+             "with commas between, or all (but crash; docs/scale.md)"},
 };
 // clang-format on
 

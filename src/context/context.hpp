@@ -13,6 +13,7 @@
 
 #include <godwit/detail/hot.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,6 +29,9 @@ std::uintptr_t godwit_ctx_suspend(void* stack_top, void (*fn)(void* arg, std::ui
 
 /// Continue a thread that godwit_ctx_suspend saved; its call returns @p value. Does not return.
 void godwit_ctx_resume_suspended(std::uintptr_t sp, std::uintptr_t value);
+
+/// See context::switch_to. Exists on x86-64 only, and not in the portable variants.
+[[gnu::weak]] void godwit_ctx_switch();
 
 /// Leave the current stack for good and call fn(arg) on another. Does not return.
 void godwit_ctx_start(void* stack_top, void (*fn)(void* arg), void* arg);
@@ -82,28 +86,37 @@ inline void flush_windows() noexcept {
 #endif
 }
 
-/// godwit_ctx_resume_suspended(sp, 0), inlined: then its return, and those after it, go where the processor
-/// expects if both threads suspended at the same place (as threads that yield to each other do).
-[[gnu::always_inline]] inline void resume_suspended_here(std::uintptr_t sp) noexcept {
+/// Save the calling thread as godwit_ctx_suspend does, its stack pointer to @p own, and continue the one that
+/// is saved at @p next, with 0. Once the caller's stack is left, @p lock becomes 0. Comes back when somebody
+/// resumes what is at @p own. @p spare: a stack, used where there is no godwit_ctx_switch. The caller has to
+/// contain a real call as well (fork_call.hpp).
+[[gnu::always_inline]] inline void switch_to(std::uint64_t* own, std::uintptr_t next,
+                                             std::atomic<std::uint64_t>* lock, void* spare) noexcept {
 #if defined(__x86_64__)
-  if (&godwit_ctx_portable != nullptr) [[unlikely]]
-    godwit_ctx_resume_suspended(sp, 0);
-  asm volatile(
-      "movq %0, %%rsp\n\t"
-      "popq %%r15\n\t"
-      "popq %%r14\n\t"
-      "popq %%r13\n\t"
-      "popq %%r12\n\t"
-      "popq %%rbx\n\t"
-      "popq %%rbp\n\t"
-      "ret"
-      :
-      : "r"(sp), "a"(std::uintptr_t{0})
-      : "memory");
-#else
-  godwit_ctx_resume_suspended(sp, 0);
+  if (&godwit_ctx_switch != nullptr) [[likely]] {
+    asm volatile("call *godwit_ctx_switch@GOTPCREL(%%rip)"
+                 : "+D"(own), "+S"(next), "+d"(lock)
+                 :
+                 : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0",
+                   "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+                   "xmm12", "xmm13", "xmm14", "xmm15");
+    return;
+  }
 #endif
-  __builtin_unreachable();
+  struct step {
+    std::uint64_t* own;
+    std::uintptr_t next;
+    std::atomic<std::uint64_t>* lock;
+  } what{own, next, lock};
+  godwit_ctx_suspend(
+      spare,
+      [](void* arg, std::uintptr_t sp) {
+        const step s = *static_cast<const step*>(arg);
+        *s.own = sp;
+        s.lock->store(0, std::memory_order_release);
+        godwit_ctx_resume_suspended(s.next, 0);
+      },
+      &what);
 }
 
 // Sanitizers and valgrind keep a shadow of every stack and need to hear of switches; no-ops without them.

@@ -34,7 +34,7 @@ bool is_in_use(exception_state& s) noexcept {
 
 extern "C" {
 [[gnu::weak, gnu::visibility("default")]] abi::__cxa_eh_globals* __cxa_get_globals() noexcept {
-  if (kept_.of_worker) godwit::context::look_for_exceptions();
+  if (kept_.of_worker) godwit::context::look_at_spawns();
   return reinterpret_cast<abi::__cxa_eh_globals*>(&kept_.state);
 }
 [[gnu::weak, gnu::visibility("default")]] abi::__cxa_eh_globals* __cxa_get_globals_fast() noexcept {
@@ -58,7 +58,7 @@ exception_place exceptions_here() noexcept {
       "in reach gives the place: link one C++ library only");
 }
 
-void look_for_exceptions() noexcept {
+void look_at_spawns() noexcept {
   std::atomic<std::uint32_t>& poll = detail::hot().poll;
   std::uint32_t nothing = 0;  // who asks for something must not be forgotten for it
   if (poll.load(std::memory_order_relaxed) == 0)

@@ -24,9 +24,9 @@ struct exception_place {
 /// That of the calling OS thread, which is a worker's from now on. Ends the run if it cannot be found.
 exception_place exceptions_here() noexcept;
 
-/// Value of hot_words::poll: nobody asks for anything, but there may be exceptions.
+/// Value of hot_words::poll: nobody asks for anything, but there may be exceptions, or cancelled scopes.
 inline constexpr std::uint32_t poll_exceptions = 2;
 /// The running worker's poll is set from here on, for this reason if for no other.
-void look_for_exceptions() noexcept;
+void look_at_spawns() noexcept;
 
 }  // namespace godwit::context

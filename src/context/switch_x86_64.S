@@ -82,6 +82,36 @@ godwit_ctx_resume_suspended:            // rdi sp, rsi value
         .cfi_endproc
         .size   godwit_ctx_resume_suspended, .-godwit_ctx_resume_suspended
 
+        // The frame of a suspended thread; the registers that the caller does not need are not written.
+        .globl  godwit_ctx_switch
+        .type   godwit_ctx_switch, @function
+        .p2align 4
+godwit_ctx_switch:                      // rdi where the own sp goes, rsi the other's, rdx lock
+        .cfi_startproc
+        endbr64
+        pushq   %rbp
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %rbp, 0
+        pushq   %rbx
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %rbx, 0
+        subq    $32, %rsp
+        .cfi_adjust_cfa_offset 32
+        movq    %rsp, (%rdi)
+        movq    %rsi, %rsp
+        movq    $0, (%rdx)              // from here on the own thread is whoever's takes it
+        xorl    %eax, %eax
+        popq    %r15
+        popq    %r14
+        popq    %r13
+        popq    %r12
+        popq    %rbx
+        popq    %rbp
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size   godwit_ctx_switch, .-godwit_ctx_switch
+
         .globl  godwit_ctx_start
         .type   godwit_ctx_start, @function
         .p2align 4
@@ -120,7 +150,8 @@ godwit_ctx_call_on:                     // rdi stack top, rsi fn, rdx arg
         .size   godwit_ctx_call_on, .-godwit_ctx_call_on
 
         // A new stack's top holds the address of the next unused one, and, while the child runs, the caller's
-        // stack pointer.
+        // stack pointer. The child keeps that in r12, too, which fork_call counts as destroyed: then to come
+        // back waits for no load.
         .globl  godwit_ctx_fork_on_stack
         .type   godwit_ctx_fork_on_stack, @function
         .p2align 4
@@ -133,11 +164,12 @@ godwit_ctx_fork_on_stack:               // rdi, rsi, rdx, rcx: the child's argum
         jz      2f
         movq    %r10, %gs:24
         movq    %rsp, (%r9)
+        movq    %rsp, %r12
+        .cfi_def_cfa %r12, 8
         movq    %r9, %rsp
-        .cfi_escape 0x0f, 5, 0x77, 0, 0x06, 0x23, 8     // CFA: *(rsp) + 8
         call    *%rax
         movq    %rsp, %r9
-        movq    (%rsp), %rsp
+        movq    %r12, %rsp
         .cfi_def_cfa %rsp, 8
         movq    %gs:24, %r10            // the same worker as above: the child found its parent here
         movq    %r10, (%r9)

@@ -47,8 +47,11 @@ allocator::allocator(const reach& net, const space& where, directory& blocks, ch
       extents_(net, where, blocks) {
   const budget limits{[this](std::uint64_t bytes) { return take_budget(net_.my_host(), bytes); },
                       [this](std::uint64_t bytes) { give_budget(net_.my_host(), bytes); },
-                      transport::shm::window::discard};
-  arena_.init(net.at(where.local_begin(net.me())), where.local_bytes(), limits);
+                      transport::shm::window::discard, transport::shm::window::populate};
+  const global_address begin = where.local_begin(net.me());
+  arena_.init(net.at(begin), where.local_bytes(), limits);
+  arena_.objects().begin = begin;
+  arena_.objects().bytes = where.local_bytes();
 }
 
 bool allocator::take_budget(std::uint32_t host, std::uint64_t bytes) const noexcept {
@@ -126,7 +129,7 @@ void allocator::drain_returned() noexcept {
   for (std::uint64_t a = list.exchange(0, std::memory_order_acquire); a != 0;) {
     GODWIT_ASSERT(where_.is_local(a) && where_.local_home(a) == net_.me(), "objects come back to their home");
     const object_header* header = arena::header_of(net_.at(a));
-    GODWIT_ASSERT(header->magic == object_header::dead, "what comes back was freed");
+    GODWIT_ASSERT(header->is.magic == object_header::dead, "what comes back was freed");
     retire(std::exchange(a, header->next));
   }
 }
@@ -135,7 +138,7 @@ void allocator::drain_returned() noexcept {
 void allocator::retire(global_address at) noexcept {
   if (!check_.on()) return arena_.free(net_.at(at));
   quarantine_.push_back(at);
-  quarantine_bytes_ += arena::header_of(net_.at(at))->bytes;
+  quarantine_bytes_ += arena::bytes_of(net_.at(at));
   if (quarantine_bytes_ > most_in_quarantine || quarantine_.size() > most_in_quarantine / 64)
     empty_quarantine(most_in_quarantine / 2);
 }
@@ -145,7 +148,7 @@ void allocator::empty_quarantine(std::uint64_t left) noexcept {
   while (!quarantine_.empty() && (quarantine_bytes_ > left || quarantine_.size() > left / 64)) {
     void* object = net_.at(quarantine_.front());
     quarantine_.pop_front();
-    quarantine_bytes_ -= arena::header_of(object)->bytes;
+    quarantine_bytes_ -= arena::bytes_of(object);
     arena_.free(object);
   }
 }
@@ -334,24 +337,26 @@ void allocator::free(global_address at, std::uint64_t bytes, detail::place where
 
 void allocator::free_local(global_address at, std::uint64_t bytes, detail::place where) {
   const std::uint32_t home = where_.local_home(at);
-  object_header header;
-  const global_address header_at = at - sizeof header;
-  net_.get(home, &header, header_at, sizeof header);
-  if (header.magic == object_header::dead) freed_twice(at, where);
-  if (header.magic != object_header::live)
+  object_header::mark is;
+  const global_address mark_at = at - sizeof is;
+  net_.get(home, &is, mark_at, sizeof is);
+  if (is.magic == object_header::dead) freed_twice(at, where);
+  if (is.magic != object_header::live)
     base::fatal(
         "worker %u: deallocate of global:0x%llx at %s:%u, which is not the beginning of an allocation",
         net_.me(), static_cast<unsigned long long>(at), where.file, where.line);
-  if (header.bytes != std::max<std::uint64_t>(bytes, 1)) other_size(at, header.bytes, bytes, where);
-  if (check_.on()) check_.mark_live(at, header.bytes, false);
+  std::uint64_t allocated = is.bytes;
+  if (is.bytes == object_header::wide)
+    net_.get(home, &allocated, at - sizeof(object_header) - sizeof(wide_part), sizeof allocated);
+  if (allocated != std::max<std::uint64_t>(bytes, 1)) other_size(at, allocated, bytes, where);
+  if (check_.on()) check_.mark_live(at, allocated, false);
   sites_.erase(at);
   const bool mine = home == net_.me();
   // whoever else frees the same finds it dead, nearly always
   if (mine && !check_.on()) return arena_.free(net_.at(at));
   // The word `magic` decides between two that free the same: only one finds it alive.
-  const global_address magic_at = header_at + offsetof(object_header, magic);
-  if (net_.atomic(home, magic_at, atomic_function::compare_exchange, 4, object_header::dead,
-                  object_header::live) != object_header::live)
+  if (net_.atomic(home, mark_at + offsetof(object_header::mark, magic), atomic_function::compare_exchange, 4,
+                  object_header::dead, object_header::live) != object_header::live)
     freed_twice(at, where);
   if (mine) return retire(at);
   send_back(at, home);
@@ -409,7 +414,7 @@ std::string allocator::leaks() const {
   const allocation_site* largest = nullptr;
   for (const auto& [at, site] : sites_) {
     // Others may have freed it.
-    if (where_.is_local(at) ? arena::header_of(net_.at(at))->magic != object_header::live
+    if (where_.is_local(at) ? arena::header_of(net_.at(at))->is.magic != object_header::live
                             : !blocks_.is_live(*blocks_.entry(where_.granule_of(at))))
       continue;
     bytes += site.bytes;

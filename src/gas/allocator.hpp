@@ -36,6 +36,9 @@ class allocator {
   /// Not 0. Nothing of it may be dirty in a cache: that would be written into the next allocation here.
   void free(global_address at, std::uint64_t bytes, detail::place where);
 
+  /// For inlined code: this worker's free blocks. Not with checks, nor where freeing must release.
+  detail::local_objects& objects() noexcept { return arena_.objects(); }
+
   /// What a host may still have gets less, and more. False: the limit would be exceeded, and nothing changed.
   bool take_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
   void give_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;

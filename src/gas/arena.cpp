@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace godwit::gas {
 
@@ -14,6 +15,7 @@ constexpr std::uint64_t discard_from = 256 << 10;  // smaller ones keep their pa
 constexpr std::uint64_t most_kept = 32 << 20;      // until these are together so much
 constexpr std::uint64_t largest_small = 16 << 10;
 constexpr std::uint64_t most_in_chunk = 1 << 20;  // chunks of a class double until then
+constexpr std::uint64_t populated = 64 << 10;     // of a chunk in one go
 
 constexpr unsigned class_of(std::uint64_t bytes) {
   if (bytes <= 1024) return static_cast<unsigned>((bytes + 15) / 16 - 1);
@@ -22,16 +24,18 @@ constexpr unsigned class_of(std::uint64_t bytes) {
   return 64 + (log - 10) * 4 + static_cast<unsigned>((bytes - (std::uint64_t{1} << log) + step - 1) / step) -
          1;
 }
-constexpr std::uint64_t bytes_of(unsigned c) {
+constexpr std::uint64_t block_bytes(unsigned c) {
   if (c < 64) return (c + 1) * std::uint64_t{16};
   const unsigned log = 10 + (c - 64) / 4;
   return (std::uint64_t{1} << log) + ((c - 64) % 4 + 1) * (std::uint64_t{1} << (log - 2));
 }
 static_assert([] {
   for (std::uint64_t n = 1; n <= largest_small; n += n < 3000 ? 1 : 37)
-    if (bytes_of(class_of(n)) < n || class_of(bytes_of(class_of(n))) != class_of(n) ||
-        bytes_of(class_of(n)) * 3 > n * 4 + 45)
+    if (block_bytes(class_of(n)) < n || class_of(block_bytes(class_of(n))) != class_of(n) ||
+        block_bytes(class_of(n)) * 3 > n * 4 + 45)
       return false;
+  for (std::uint64_t n = 1; n <= detail::largest_listed; ++n)
+    if (class_of(sizeof(object_header) + n) != detail::list_for(n)) return false;
   return class_of(largest_small) == 79;
 }());
 
@@ -110,79 +114,122 @@ void arena::ranges::give(std::byte* p, std::uint64_t bytes) {
   kept_bytes_ = 0;
 }
 
-/// Null: no room. @p got: of the block.
-std::byte* arena::take_block(std::uint64_t room, std::uint64_t& got) {
-  const unsigned number = class_of(room);
+/// Some fresh blocks into a list that is empty, as many as fit a page. False: no room.
+bool arena::refill(unsigned number) {
   size_class& c = classes_[number];
-  got = bytes_of(number);
-  if (block* b = c.free; b != nullptr) {
-    c.free = b->next;
-    return reinterpret_cast<std::byte*>(b);
-  }
-  if (static_cast<std::uint64_t>(c.end - c.fresh) < got) {
-    std::uint64_t bytes = up(std::max(c.next_chunk, got), grain);
+  const std::uint64_t each = block_bytes(number);
+  if (static_cast<std::uint64_t>(c.end - c.fresh) < each) {
+    std::uint64_t bytes = up(std::max(c.next_chunk, each), grain);
     std::byte* chunk = ranges_.take(bytes, 16, 0);
-    if (chunk == nullptr) chunk = ranges_.take(bytes = up(got, grain), 16, 0);  // perhaps room for this one
-    if (chunk == nullptr) return nullptr;
-    c.fresh = chunk;
+    if (chunk == nullptr) chunk = ranges_.take(bytes = up(each, grain), 16, 0);  // perhaps room for this one
+    if (chunk == nullptr) return false;
+    c.fresh = c.ready = chunk;
     c.end = chunk + bytes;
     c.next_chunk = std::min(bytes * 2, most_in_chunk);
   }
-  std::byte* b = c.fresh;
-  c.fresh += got;
-  return b;
+  const auto left = static_cast<std::uint64_t>(c.end - c.fresh) / each;
+  const std::uint64_t count = std::clamp<std::uint64_t>(grain / each, 1, left);
+  std::byte* const end = c.fresh + count * each;
+  if (end > c.ready) {
+    const std::uint64_t bytes =
+        std::min<std::uint64_t>(populated, static_cast<std::uint64_t>(c.end - c.ready));
+    limits_.populate(c.ready, bytes);
+    c.ready += bytes;
+  }
+  free_block** last = &objects_.free[number];
+  for (; c.fresh != end; c.fresh += each) {
+    auto* const b = reinterpret_cast<free_block*>(c.fresh);
+    *last = b;
+    last = &b->next;
+  }
+  *last = nullptr;
+  c.blocks += count;
+  return true;
+}
+
+/// Null: no room.
+std::byte* arena::take_block(std::uint64_t room) {
+  const unsigned number = class_of(room);
+  free_block*& free = objects_.free[number];
+  if (free == nullptr && !refill(number)) return nullptr;
+  return reinterpret_cast<std::byte*>(std::exchange(free, free->next));
+}
+
+/// In a small block the alignment is made by leaving room; in the ranges the place is chosen.
+std::byte* arena::allocate_wide(std::uint64_t bytes, std::uint64_t alignment) {
+  constexpr std::uint64_t headers = sizeof(wide_part) + sizeof(object_header);
+  wide_part w{bytes, headers + bytes + alignment, 0};
+  std::byte* start;
+  if (w.block_bytes <= largest_small) {
+    start = take_block(w.block_bytes);
+    const auto begin = reinterpret_cast<std::uintptr_t>(start);
+    w.front = up(begin + headers, alignment) - begin;
+  } else {
+    w.front = std::min(up(headers, alignment), grain);
+    w.block_bytes = std::max(w.front + bytes, largest_small + 1);
+    start = ranges_.take(w.block_bytes, alignment, w.front);
+    live_ranges_ += start != nullptr ? 1 : 0;
+  }
+  if (start == nullptr) return nullptr;
+  std::byte* const object = start + w.front;
+  GODWIT_ASSERT(
+      up(reinterpret_cast<std::uintptr_t>(object), alignment) == reinterpret_cast<std::uintptr_t>(object) &&
+          object + bytes <= start + up(w.block_bytes, 16),
+      "an object is aligned and lies in its block");
+  std::memcpy(object - headers, &w, sizeof w);
+  return object;
 }
 
 void* arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   if (bytes > (std::uint64_t{1} << 46) || alignment > (std::uint64_t{1} << 40)) return nullptr;
-  // In a small block a larger alignment than 16 is made by leaving room; in the ranges the place is chosen.
-  alignment = std::max<std::uint64_t>(alignment, 16);
-  std::uint64_t room = sizeof(object_header) + bytes + (alignment > 16 ? alignment : 0);
-  std::byte* start = nullptr;
-  std::byte* object = nullptr;
-  if (room <= largest_small) {
-    start = take_block(room, room);
-    if (start == nullptr) return nullptr;
-    object = reinterpret_cast<std::byte*>(
-        up(reinterpret_cast<std::uintptr_t>(start) + sizeof(object_header), alignment));
+  const bool wide = alignment > sizeof(object_header) || sizeof(object_header) + bytes > largest_small;
+  std::byte* object;
+  if (wide) {
+    object = allocate_wide(bytes, std::max<std::uint64_t>(alignment, 16));
+    if (object == nullptr) return nullptr;
   } else {
-    const std::uint64_t front = std::min(up(sizeof(object_header), alignment), grain);
-    room = std::max(front + bytes, largest_small + 1);  // says where it came from, too
-    start = ranges_.take(room, alignment, front);
+    std::byte* const start = take_block(sizeof(object_header) + bytes);
     if (start == nullptr) return nullptr;
-    object = start + front;
+    object = start + sizeof(object_header);
   }
-  GODWIT_ASSERT(
-      up(reinterpret_cast<std::uintptr_t>(object), alignment) == reinterpret_cast<std::uintptr_t>(object) &&
-          object + bytes <= start + up(room, 16),
-      "an object is aligned and lies in its block");
-  object_header* h = header_of(object);
-  h->next = 0;
-  h->front = static_cast<std::uint32_t>(object - start);
-  h->bytes = bytes;
-  h->block_bytes = room;
-  h->magic = object_header::live;
-  live_bytes_ += bytes;
-  ++live_objects_;
+  header_of(object)->is = {object_header::live,
+                           wide ? object_header::wide : static_cast<std::uint32_t>(bytes)};
   return object;
 }
 
+wide_part arena::wide_part_of(const void* object) noexcept {
+  wide_part w;
+  std::memcpy(&w, static_cast<const std::byte*>(object) - sizeof(object_header) - sizeof w, sizeof w);
+  return w;
+}
+
+std::uint64_t arena::bytes_of(void* object) noexcept {
+  const std::uint32_t bytes = header_of(object)->is.bytes;
+  return bytes != object_header::wide ? bytes : wide_part_of(object).bytes;
+}
+
 void arena::free(void* object) noexcept {
-  object_header* h = header_of(object);
-  GODWIT_ASSERT(h->magic == object_header::live || h->magic == object_header::dead,
+  object_header* const h = header_of(object);
+  GODWIT_ASSERT(h->is.magic == object_header::live || h->is.magic == object_header::dead,
                 "what is freed begins with a header");
-  GODWIT_ASSERT(h->front >= sizeof(object_header) && h->bytes <= h->block_bytes, "the header fits its block");
-  GODWIT_ASSERT(live_objects_ != 0 && live_bytes_ >= h->bytes, "what is freed has been counted");
-  live_bytes_ -= h->bytes;
-  --live_objects_;
-  h->magic = object_header::dead;
-  std::byte* start = static_cast<std::byte*>(object) - h->front;
-  const std::uint64_t bytes = h->block_bytes;
-  if (bytes > largest_small) return ranges_.give(start, bytes);
-  size_class& c = classes_[class_of(bytes)];
-  block* b = reinterpret_cast<block*>(start);  // in front of the header, or its link: `magic` stays readable
-  b->next = c.free;
-  c.free = b;
+  h->is.magic = object_header::dead;
+  std::byte* start = reinterpret_cast<std::byte*>(h);
+  std::uint64_t bytes = sizeof *h + h->is.bytes;
+  if (h->is.bytes == object_header::wide) {
+    const wide_part w = wide_part_of(object);
+    GODWIT_ASSERT(w.front >= sizeof w + sizeof *h && w.bytes <= w.block_bytes, "the header fits its block");
+    start = static_cast<std::byte*>(object) - w.front;
+    bytes = w.block_bytes;
+  }
+  if (bytes > largest_small) {
+    GODWIT_ASSERT(live_ranges_ != 0, "what is freed has been counted");
+    --live_ranges_;
+    return ranges_.give(start, bytes);
+  }
+  auto* const b = reinterpret_cast<free_block*>(start);
+  free_block*& free = objects_.free[class_of(bytes)];
+  b->next = free;
+  free = b;
 }
 
 void arena::ranges::check_invariants() const {
@@ -199,14 +246,25 @@ void arena::ranges::check_invariants() const {
   GODWIT_CHECK(kept == kept_bytes_, "kept bytes are counted");
 }
 
+std::uint64_t arena::live_objects() const {
+  std::uint64_t live = live_ranges_;
+  for (unsigned number = 0; number < class_count; ++number) {
+    const size_class& c = classes_[number];
+    std::uint64_t free = 0;
+    for (const free_block* b = objects_.free[number]; b != nullptr; b = b->next) {
+      GODWIT_CHECK((reinterpret_cast<std::uintptr_t>(b) & 15) == 0, "blocks are aligned");
+      GODWIT_CHECK(++free <= c.blocks, "a block is free once");
+    }
+    live += c.blocks - free;
+  }
+  return live;
+}
+
 void arena::check_invariants() const {
   ranges_.check_invariants();
-  GODWIT_CHECK(live_objects_ != 0 || live_bytes_ == 0, "no bytes are live without an object");
-  for (const size_class& c : classes_) {
-    GODWIT_CHECK(c.fresh <= c.end, "a chunk ends behind what is used of it");
-    for (const block* b = c.free; b != nullptr; b = b->next)
-      GODWIT_CHECK((reinterpret_cast<std::uintptr_t>(b) & 15) == 0, "blocks are aligned");
-  }
+  for (const size_class& c : classes_)
+    GODWIT_CHECK(c.fresh <= c.ready && c.ready <= c.end, "a chunk ends behind what is used of it");
+  static_cast<void>(live_objects());
 }
 
 }  // namespace godwit::gas

@@ -2,10 +2,13 @@
 // what others free reaches it through home_words::returned.
 //
 // Small ones (16 KiB at most) come from lists of free blocks by size class, which are filled from chunks and
-// keep what they have. Chunks and large objects come from a map of free ranges of the area, joined and given
-// back to the system. All bookkeeping but headers is private to the process.
+// keep what they have; of the sizes up to 1 KiB inlined code takes and gives them (global_objects.hpp).
+// Chunks and large objects come from a map of free ranges of the area, joined and given back to the system.
+// All bookkeeping but headers is private to the process.
 // See docs/decisions/0010-global-memory.md. Test: tests/gas/arena_test.cpp.
 #pragma once
+
+#include <godwit/detail/global_objects.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,27 +20,28 @@
 
 namespace godwit::gas {
 
-/// In front of every object. `next` links returned objects.
-struct object_header {
-  static constexpr std::uint32_t live = 0x9e110b1e, dead = 0xdeadb10c;
-  std::uint64_t next;   ///< while returned: address of the next one. W who frees, R owner
-  std::uint32_t front;  ///< bytes between the start of the block and the object
-  std::uint32_t magic;  ///< live until the first who frees it. W who frees (atomic), R all
-  std::uint64_t bytes;  ///< as asked for
-  std::uint64_t block_bytes;
+using detail::free_block;
+using detail::object_header;
+
+/// In front of the header of an object that is large, or aligned to more than 16 bytes.
+struct wide_part {
+  std::uint64_t bytes;        ///< as asked for
+  std::uint64_t block_bytes;  ///< more than largest_small: a range
+  std::uint64_t front;        ///< bytes between the start of the block and the object
 };
-static_assert(sizeof(object_header) == 32);
 
 /// What the area's memory may cost: asked before a chunk is taken.
 struct budget {
   std::function<bool(std::uint64_t bytes)> take;  ///< false: the limit is reached
   std::function<void(std::uint64_t bytes)> give;
   std::function<void(std::byte* at, std::uint64_t bytes)> discard;
+  std::function<void(std::byte* at, std::uint64_t bytes)> populate;  ///< it will be written soon
 };
 
 class arena {
  public:
   void init(std::byte* begin, std::uint64_t bytes, const budget& limits) {
+    limits_ = limits;
     ranges_.init(begin, bytes, limits);
   }
 
@@ -45,9 +49,13 @@ class arena {
   void* allocate(std::uint64_t bytes, std::uint64_t alignment);
   void free(void* object) noexcept;
   static object_header* header_of(void* object) noexcept { return static_cast<object_header*>(object) - 1; }
+  /// As asked for.
+  static std::uint64_t bytes_of(void* object) noexcept;
+  /// For inlined code: its free blocks. Whoever owns the arena says where it lies.
+  detail::local_objects& objects() noexcept { return objects_; }
 
-  std::uint64_t live_bytes() const noexcept { return live_bytes_; }
-  std::uint64_t live_objects() const noexcept { return live_objects_; }
+  /// Walks all lists.
+  std::uint64_t live_objects() const;
   /// Walks all lists; ends the run if they are broken.
   void check_invariants() const;
 
@@ -72,21 +80,25 @@ class arena {
   };
 
   ranges ranges_;
-  /// Blocks of one size.
-  struct block {
-    block* next;
-  };
+  budget limits_;
+  /// Where blocks of one size come from when its list is empty: the newest chunk.
   struct size_class {
-    block* free = nullptr;
-    std::byte* fresh = nullptr;  ///< of the newest chunk: not used yet
+    std::byte* fresh = nullptr;  ///< not used yet
+    std::byte* ready = nullptr;  ///< populated until here
     std::byte* end = nullptr;
     std::uint64_t next_chunk = 0;
+    std::uint64_t blocks = 0;  ///< made of all chunks
   };
-  std::byte* take_block(std::uint64_t room, std::uint64_t& got);
-  static constexpr unsigned class_count = 80;  ///< steps of 16 bytes up to 1 KiB, then four per doubling
+  /// steps of 16 bytes up to 1 KiB, then four per doubling
+  static constexpr unsigned class_count = detail::local_objects::lists;
+  bool refill(unsigned number);
+  std::byte* take_block(std::uint64_t room);
+  static wide_part wide_part_of(const void* object) noexcept;
+  std::byte* allocate_wide(std::uint64_t bytes, std::uint64_t alignment);
+
+  detail::local_objects objects_;
   size_class classes_[class_count];
-  std::uint64_t live_bytes_ = 0;
-  std::uint64_t live_objects_ = 0;
+  std::uint64_t live_ranges_ = 0;  ///< objects
 };
 
 }  // namespace godwit::gas

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,8 +27,10 @@ constexpr std::uint64_t most_of_each = std::uint64_t{64} << 30, least_of_each = 
 std::byte* memory_ = nullptr;
 std::uint64_t memory_bytes_ = 0;
 hosts* last_ = nullptr;            // of those that exist
-hosts* running_ = nullptr;         // those of the run, while it is somebody's turn
+constinit std::mutex list_;        // last_ and next_, which frees of all OS threads read
 constinit next_functions before_;  // what next_ was
+/// Those of the run whose turns the calling OS thread carries out, while it is somebody's.
+[[gnu::tls_model("initial-exec")]] constinit thread_local hosts* running_ = nullptr;
 
 }  // namespace
 
@@ -35,16 +38,13 @@ constinit next_functions before_;  // what next_ was
 struct blocks_elsewhere {
   static void free(void* at) noexcept {
     if (hosts* const h = hosts::holding(at); h != nullptr)
-      h->at_home(at, [at] { free_outside(at); });
+      h->free_later(at);
     else
       before_.free(at);
   }
   static std::size_t usable_size(void* at) noexcept {
     hosts* const h = hosts::holding(at);
-    if (h == nullptr) return before_.usable_size(at);
-    std::size_t bytes = 0;
-    h->at_home(at, [&] { bytes = usable_bytes(at); });
-    return bytes;
+    return h == nullptr ? before_.usable_size(at) : bytes_of_run(run_in(*h->home_of(at), at));
   }
   static void* realloc(void* at, std::size_t bytes) noexcept {
     if (hosts::holding(at) == nullptr) return before_.realloc(at, bytes);
@@ -66,6 +66,7 @@ struct blocks_elsewhere {
 hosts* hosts::holding(const void* at) noexcept {
   if (static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - memory_) >= memory_bytes_)
     return nullptr;
+  const std::lock_guard hold(list_);
   hosts* h = last_;
   while (h != nullptr && !h->addresses().holds(reinterpret_cast<std::uintptr_t>(at))) h = h->next_;
   return h;
@@ -94,14 +95,18 @@ hosts& hosts::begin(std::uint32_t count, std::uint64_t bytes, foreign_block* is_
       throw std::runtime_error("godwit: the threads' heap: too few addresses for " + std::to_string(count) +
                                " simulated hosts: use --godwit-heap=private (GODWIT_HEAP), or fewer hosts");
     h = new hosts(count, base, each);
-    h->next_ = std::exchange(last_, h);
+    h->next_ = last_;
+    const std::lock_guard hold(list_);
+    last_ = h;
   }
   h->is_foreign_ = is_foreign;
+  h->free_now();
   return *h;
 }
 
 void hosts::end(hosts& h) noexcept {
   h.turn_of_nobody();
+  h.free_now();
   bool stays = false;
   for (std::uint32_t i = 0; i < h.heaps_.size(); ++i) {
     common* const all = h.heaps_[i];
@@ -117,9 +122,12 @@ void hosts::end(hosts& h) noexcept {
   }
   use(nullptr);
   if (stays) return;
-  hosts** at = &last_;
-  while (*at != &h) at = &(*at)->next_;
-  *at = h.next_;
+  {
+    const std::lock_guard hold(list_);
+    hosts** at = &last_;
+    while (*at != &h) at = &(*at)->next_;
+    *at = h.next_;
+  }
   delete &h;
 }
 
@@ -144,14 +152,29 @@ void hosts::turn_of_nobody() noexcept {
   use(nullptr);
 }
 
-template <class F>
-void hosts::at_home(const void* at, F&& f) noexcept {
+/// Of @p at, if that is no mistake of whose turn it is.
+common* hosts::home_of(const void* at) const noexcept {
   const auto host = static_cast<std::uint32_t>((static_cast<const std::byte*>(at) - base_) / each_);
   if (running_ == this) is_foreign_(at, host);
-  common* const was = here.all;
-  use(heaps_[host]);
-  f();
-  use(was);
+  return heaps_[host];
+}
+
+void hosts::free_later(void* at) noexcept {
+  static_cast<void>(home_of(at));
+  auto* const b = static_cast<block*>(at);
+  b->next = freed_.load(std::memory_order_relaxed);
+  while (!freed_.compare_exchange_weak(b->next, b, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+void hosts::free_now() noexcept {
+  for (block* b = freed_.exchange(nullptr, std::memory_order_acquire); b != nullptr;) {
+    block* const next = b->next;
+    use(home_of(b));
+    free_outside(b);
+    b = next;
+  }
+  use(nullptr);
 }
 
 stack::range hosts::addresses() const noexcept {

@@ -6,19 +6,21 @@
 // one part. To free a block of another host is what would end a run on real hosts, and so it does here; loads
 // and stores there are not noticed: all is this process's memory.
 // Variables of the process may own blocks when the run is over. So these stay, with their heaps, which a
-// later run has again.
+// later run has again. Any OS thread of the process may free them, but not while that later run is on.
 // Called by src/runtime (run_sim.cpp). Document: docs/heap.md (Several hosts). Test:
 // tests/heap/hosts_test.cpp.
 #pragma once
 
 #include "stack/stack.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace godwit::heap {
 
+struct block;
 struct common;
 
 class hosts {
@@ -54,9 +56,10 @@ class hosts {
   static hosts* holding(const void* at) noexcept;
   std::byte* base_of(std::uint32_t host) const noexcept { return base_ + each_ * host; }
   std::byte* end_of_all() const noexcept { return base_of(static_cast<std::uint32_t>(heaps_.size())); }
-  /// f() with the heap that has @p at, if that is no mistake of whose turn it is.
-  template <class F>
-  void at_home(const void* at, F&& f) noexcept;
+  common* home_of(const void* at) const noexcept;
+  /// Only a later run can use it, so that one frees it: an OS thread of the process must not change `here`.
+  void free_later(void* at) noexcept;
+  void free_now() noexcept;
 
   static constexpr std::uint32_t nobody_ = ~0u;
 
@@ -66,6 +69,7 @@ class hosts {
   std::vector<common*> heaps_;  // by host; null: none of its workers has had a turn
   std::uint32_t turn_ = nobody_;
   foreign_block* is_foreign_ = nullptr;
+  std::atomic<block*> freed_{nullptr};  // by the process, not yet in its heap. W all, R begin and end
 };
 
 }  // namespace godwit::heap

@@ -152,6 +152,15 @@ inline span* run_at(const void* p) noexcept {
   span* const s = span_at(p);
   return s->kind == run_kind::rest ? s - s->spans : s;
 }
+/// The same, in another heap than `here`.
+inline const span& run_in(const common& all, const void* p) noexcept {
+  const span* const s = all.table + ((static_cast<const std::byte*>(p) - all.spans) >> span_bits);
+  return s->kind == run_kind::rest ? *(s - s->spans) : *s;
+}
+/// Of what such a run is for: a small block, or the large one.
+inline std::uint64_t bytes_of_run(const span& s) noexcept {
+  return s.kind == run_kind::small ? s.block_bytes : std::uint64_t{s.spans} << span_bits;
+}
 
 /// Whether main made the blocks of a run that is not free.
 inline bool is_mains(const span& s) noexcept {

@@ -257,10 +257,7 @@ void* allocate_zero(part& p, std::uint64_t bytes) noexcept {
   return at;
 }
 
-std::uint64_t usable_bytes(const void* at) noexcept {
-  const span* const s = run_at(at);
-  return s->kind == run_kind::small ? s->block_bytes : std::uint64_t{s->spans} << span_bits;
-}
+std::uint64_t usable_bytes(const void* at) noexcept { return bytes_of_run(*run_at(at)); }
 
 void* reallocate(part& p, void* at, std::uint64_t bytes) noexcept {
   const std::uint64_t had = usable_bytes(at);

@@ -2,13 +2,13 @@
 #include "heap/record.hpp"
 
 #include "base/check.hpp"
+#include "base/walk_stack.hpp"
 #include "heap/malloc.hpp"
 #include "heap/part.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <unwind.h>
 #include <utility>
 
 extern "C" [[gnu::visibility("hidden")]] const char __start_godwit_malloc[], __stop_godwit_malloc[];
@@ -23,7 +23,6 @@ constexpr std::uint32_t most_looks = 64;  // for a place in the table of sites
 
 /// Each once, so that recursion does not make a site of every path to it.
 struct callers {
-  std::uintptr_t end = 0;  ///< of the stack
   unsigned frames = 0;
   unsigned count = 0;
   std::uintptr_t code[site::most_callers];
@@ -34,19 +33,20 @@ struct callers {
   }
 };
 
-_Unwind_Reason_Code add_caller(_Unwind_Context* frame, void* to) noexcept {
-  auto& c = *static_cast<callers*>(to);
-  const std::uintptr_t code = _Unwind_GetIP(frame);
-  const auto begin = reinterpret_cast<std::uintptr_t>(__start_godwit_malloc),
-             end = reinterpret_cast<std::uintptr_t>(__stop_godwit_malloc);
-  if (c.count == 0 && code - begin <= end - begin) return _URC_NO_REASON;
-  c.add(code);
+[[GODWIT_IN_MALLOC, gnu::noinline]] callers find_callers() noexcept {
   // Who calls malloc is there, and so is the address that it comes back to. Further callers may be at another
   // worker, and what is left of their frames must not be followed.
   constexpr unsigned always_there = 2;
-  const bool more =
-      c.frames < always_there || (c.frames < site::most_callers && _Unwind_GetCFA(frame) < c.end);
-  return more ? _URC_NO_REASON : _URC_END_OF_STACK;
+  const auto own_begin = reinterpret_cast<std::uintptr_t>(__start_godwit_malloc),
+             own_end = reinterpret_cast<std::uintptr_t>(__stop_godwit_malloc);
+  const std::uintptr_t end = end_ != nullptr ? end_() : ~std::uintptr_t{0};
+  callers c;
+  base::walk_stack([&](std::uintptr_t code, std::uintptr_t low) noexcept {
+    if (c.count == 0 && code - own_begin <= own_end - own_begin) return true;
+    c.add(code);
+    return c.frames < always_there || (c.frames < site::most_callers && low < end);
+  });
+  return c;
 }
 
 /// The number of the site of these callers.
@@ -88,9 +88,7 @@ struct request {
 [[GODWIT_IN_MALLOC, gnu::noinline]] request look() noexcept {
   part* const own = std::exchange(recorded, nullptr);  // what the unwinder allocates is its own
   if (own == nullptr) return {};
-  callers c;
-  c.end = end_ != nullptr ? end_() : ~std::uintptr_t{0};
-  _Unwind_Backtrace(add_caller, &c);
+  const callers c = find_callers();
   recorded = own;
   const auto* const caller = reinterpret_cast<const void*>(c.count != 0 ? c.code[0] : 0);
   if (here.c_library.holds(caller) || here.loader.holds(caller)) return {};

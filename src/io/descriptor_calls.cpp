@@ -35,7 +35,7 @@ int close(int fd) noexcept {
   if (events::is_ours(fd)) [[unlikely]]
     return int_with_errno(-EBADF);
   if (descriptor* d = managed(fd); d != nullptr && d->state() % descriptor::one_event != 0) d->forget(true);
-  return int_with_errno(raw(SYS_close, fd));
+  return int_with_errno(events::raw_close(fd));
 }
 
 int close_range(unsigned first, unsigned last, unsigned flags) noexcept {

@@ -126,7 +126,7 @@ void deliver() noexcept {
   expire(now);                                     // may be done by several at a time
 }
 
-constexpr detail::event_source source_{collect, deliver, interrupt};
+constexpr detail::event_source source_{collect, deliver, interrupt, hasten_timers};
 
 }  // namespace
 
@@ -173,14 +173,16 @@ void prepare() noexcept {
   if (epoll_.load(std::memory_order_acquire) >= 0) return;
   const std::lock_guard hold(making);
   if (epoll_.load(std::memory_order_relaxed) >= 0) return;
-  const int wake = moved_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  const int made = moved_up(epoll_create1(EPOLL_CLOEXEC));
+  const int wake = moved_up(static_cast<int>(raw(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK)));
+  const int made = moved_up(static_cast<int>(raw(SYS_epoll_create1, EPOLL_CLOEXEC)));
   epoll_event e{};
   e.events = EPOLLIN;
   e.data.u64 = interrupt_tag;
-  if (wake < 0 || made < 0 || epoll_ctl(made, EPOLL_CTL_ADD, wake, &e) != 0)
+  long watched = std::min(wake, made);
+  if (watched >= 0) watched = raw(SYS_epoll_ctl, made, EPOLL_CTL_ADD, wake, &e);
+  if (watched < 0)
     base::fatal("cannot wait for timers and descriptors: %s: raise the limit on open files (ulimit -n)",
-                std::strerror(errno));
+                std::strerror(static_cast<int>(-watched)));
   wake_.store(wake, std::memory_order_relaxed);
   epoll_.store(made, std::memory_order_seq_cst);
   interrupt_early();  // EV4: who sleeps there comes back, and sleeps in epoll from now on

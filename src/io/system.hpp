@@ -7,7 +7,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/thread_sanitizer.hpp"
+
 namespace godwit::events {
+
+/// Who reads comes after who wrote, whatever connects them: ThreadSanitizer does not see these calls.
+inline constexpr char order_of_calls = 0;
 
 [[gnu::noinline]] inline long raw_words(long number, long a, long b, long c, long d, long e,
                                         long f) noexcept {
@@ -21,7 +26,21 @@ inline long raw_word(long v) noexcept { return v; }
 template <class... Args>
 long raw(long number, Args... args) noexcept {
   const long words[6] = {raw_word(args)...};
-  return raw_words(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+  base::happens_before(&order_of_calls);
+  const long result = raw_words(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+  base::happens_after(&order_of_calls);
+  return result;
+}
+
+/// ThreadSanitizer, which has seen the program open it, is to see this as well: the number may be another's
+/// soon.
+inline long raw_close(int fd) noexcept {
+  if (!base::on_thread_sanitizer()) [[likely]]
+    return raw(SYS_close, fd);
+  base::happens_after(&order_of_calls);
+  const long result = close(fd) == 0 ? 0 : -errno;
+  base::happens_before(&order_of_calls);
+  return result;
 }
 
 /// What the C library would give back. Not inlined: the caller may have migrated.

@@ -7,6 +7,7 @@
 
 #include "seams/timer.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -30,8 +31,10 @@ struct entry {
 };
 
 base::short_lock lock;
-std::vector<entry> heap;                 // W/R under lock
-std::atomic<std::uint64_t> next{never};  // deadline of heap[0]. W under lock, R all
+std::vector<entry> heap;                   // W/R under lock
+std::atomic<std::uint64_t> next{never};    // deadline of heap[0]. W under lock, R all
+std::size_t cancellable = 0;               // of those in the heap. W/R under lock
+std::atomic<std::uint64_t> hastenings{0};  // W under lock, R all. CA5
 // of who waits for events; 0: nobody. W it (0 without the lock), who interrupts it
 std::atomic<std::uint64_t> sleeps_until{0};
 
@@ -60,6 +63,7 @@ void sift_down(std::size_t at, entry e) noexcept {
 void take_out(std::size_t at) noexcept {
   GODWIT_ASSERT(at < heap.size() && heap[at].t->place_ == at, "a timer knows its place");
   GODWIT_ASSERT(next.load(std::memory_order_relaxed) == heap[0].deadline, "the earliest is known");
+  if (heap[at].t->hastens) --cancellable;
   const entry last = heap.back();
   heap.pop_back();
   if (at < heap.size()) {
@@ -72,6 +76,34 @@ void take_out(std::size_t at) noexcept {
 }
 
 std::atomic_ref<std::uint32_t> state(timer* t) noexcept { return std::atomic_ref(t->state_); }
+
+/// The heap has changed. True: a worker sleeps too long.
+bool note_earliest() noexcept {
+  const std::uint64_t earliest = heap[0].deadline;
+  next.store(earliest, std::memory_order_relaxed);
+  if (earliest >= sleeps_until.load(std::memory_order_relaxed)) return false;  // TM1
+  sleeps_until.store(earliest, std::memory_order_relaxed);
+  return true;
+}
+
+/// @p hastenings_seen: when it was found out that @p t may wait.
+void start(timer* t, std::uint64_t hastenings_seen) noexcept {
+  bool wake;
+  {
+    const std::lock_guard hold(lock);
+    GODWIT_ASSERT(
+        state(t).load(std::memory_order_relaxed) == idle || state(t).load(std::memory_order_relaxed) == done,
+        "a timer is started once at a time");
+    GODWIT_ASSERT(t->expired != nullptr, "a timer has a function");
+    state(t).store(running, std::memory_order_relaxed);
+    const bool at_once = t->hastens && hastenings.load(std::memory_order_relaxed) != hastenings_seen;  // CA5
+    if (t->hastens) ++cancellable;
+    heap.push_back({});
+    sift_up(heap.size() - 1, {at_once ? 0 : t->deadline_ns, t});
+    wake = note_earliest();
+  }
+  if (wake) interrupt();
+}
 
 void end_wait(timer* t) noexcept { unpark(static_cast<suspension*>(t->arg)->end()); }
 
@@ -124,7 +156,22 @@ bool suspend_until(suspension& s, std::uint64_t deadline_ns, const char* what, b
   return undisturbed;
 }
 
+void hasten_timers() noexcept {
+  bool wake;
+  {
+    const std::lock_guard hold(lock);
+    hastenings.store(hastenings.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // CA5
+    if (cancellable == 0) return;
+    for (entry& e : heap)
+      if (e.t->hastens) e.deadline = 0;
+    for (std::size_t at = heap.size(); at-- != 0;) sift_down(at, heap[at]);
+    wake = note_earliest();
+  }
+  if (wake) interrupt();
+}
+
 void clear_timers() noexcept {
+  cancellable = 0;
   heap.clear();
   heap.shrink_to_fit();
   next.store(never, std::memory_order_relaxed);
@@ -138,21 +185,16 @@ namespace godwit::detail {
 using namespace events;
 
 void start_timer(timer* t) noexcept {
-  bool wake;
-  {
-    const std::lock_guard hold(lock);
-    GODWIT_ASSERT(
-        state(t).load(std::memory_order_relaxed) == idle || state(t).load(std::memory_order_relaxed) == done,
-        "a timer is started once at a time");
-    GODWIT_ASSERT(t->expired != nullptr, "a timer has a function");
-    state(t).store(running, std::memory_order_relaxed);
-    heap.push_back({});
-    sift_up(heap.size() - 1, {t->deadline_ns, t});
-    next.store(heap[0].deadline, std::memory_order_relaxed);
-    wake = t->deadline_ns < sleeps_until.load(std::memory_order_relaxed);  // TM1
-    if (wake) sleeps_until.store(t->deadline_ns, std::memory_order_relaxed);
-  }
-  if (wake) interrupt();
+  GODWIT_ASSERT(!t->hastens, "a timer is cancellable by start_cancellable_timer");
+  start(t, 0);
+}
+
+void start_cancellable_timer(timer* t) noexcept {
+  const std::uint64_t seen = hastenings.load(std::memory_order_acquire);  // CA5: before the question
+  const stop_time stop = when_to_stop();
+  t->hastens = stop.may_come;
+  t->deadline_ns = std::min(t->deadline_ns, stop.at_ns);
+  start(t, seen);
 }
 
 bool stop_timer(timer* t) noexcept {
@@ -171,14 +213,23 @@ bool stop_timer(timer* t) noexcept {
   return false;
 }
 
-bool sleep_until_ns(std::uint64_t deadline_ns, const place& where) noexcept {
+namespace {
+bool sleep_by(void (*start)(timer*) noexcept, std::uint64_t deadline_ns, const place& where) noexcept {
   if (!on_substrate_threads()) return false;
   suspension w;
   timer t{deadline_ns, end_wait, &w};
-  start_timer(&t);
+  start(&t);
   w.suspend("sleep", where);
   stop_timer(&t);  // it has expired; but `expired` may not have come back yet
   return true;
+}
+}  // namespace
+
+bool sleep_until_ns(std::uint64_t deadline_ns, const place& where) noexcept {
+  return sleep_by(start_timer, deadline_ns, where);
+}
+bool doze_until_ns(std::uint64_t deadline_ns, const place& where) noexcept {
+  return sleep_by(start_cancellable_timer, deadline_ns, where);
 }
 
 }  // namespace godwit::detail

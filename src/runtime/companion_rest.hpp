@@ -40,6 +40,12 @@ class companion_rest {
     return std::exchange(pause_us_, std::min(pause_us_ * 2, most));
   }
 
+  /// Something has ended the sleep: it is worth looking for.
+  void woken(std::uint64_t now_ns) noexcept {
+    pause_us_ = shortest_us;
+    spin_until_ns_ = std::max(spin_until_ns_, now_ns + spin_after_request_ns);
+  }
+
   /// Until then it looks at once, unless there is more work.
   std::uint64_t looks_until_ns() const noexcept { return spin_until_ns_; }
 

@@ -56,6 +56,8 @@ void add_places(table& t, const launch& what, std::uint64_t worker) noexcept {
   t.add("supervisor", static_cast<std::uint64_t>(what.supervisor));
   t.add("base", reinterpret_cast<std::uint64_t>(memory.common()));
   t.add("span", l.span);
+  t.add("front", l.front);
+  t.add("fronts", reinterpret_cast<std::uint64_t>(memory.fronts()));
   t.add("hot", l.hot);
   t.add("words", l.words + offsetof(sched::segment_words, worker));
   t.add("slots", l.slots);
@@ -104,6 +106,7 @@ void add_objects(table& t) noexcept {
   t.add("state.none", sched::state_none);
   t.add("state.done", sched::state_done);
   t.add("state.detached", sched::state_detached);
+  t.add("state.bits", sched::state_bits);
   t.add("image", sizeof(image));
   t.field<image>("image.sp", &image::sp);
   t.field<image>("image.fp", &image::fp);

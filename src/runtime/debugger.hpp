@@ -32,7 +32,7 @@ extern volatile godwit_debug_info godwit_debug_;
 
 namespace godwit::runtime {
 
-inline constexpr std::uint32_t debug_version = 2;
+inline constexpr std::uint32_t debug_version = 3;
 /// Value of the entry `worker` in a process that is no worker: it supervises, or its threads are workers.
 inline constexpr std::uint64_t debug_no_worker = ~std::uint64_t{0};
 

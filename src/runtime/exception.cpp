@@ -3,6 +3,7 @@
 // The table is filled before run and inherited by the workers; index and type name travel. Everything that
 // is not in the table arrives as remote_error.
 #include <godwit/detail/slow_path.hpp>
+#include <godwit/detail/cancelled.hpp>
 #include <godwit/error.hpp>
 #include <godwit/future.hpp>
 #include <godwit/runtime.hpp>
@@ -102,6 +103,7 @@ std::vector<exception_type>& table() {
                                           from_nothing<std::bad_weak_ptr>(),
                                           from_nothing<std::bad_array_new_length>(),
                                           from_nothing<std::exception>(),
+                                          from_nothing<cancelled>(),
                                           from_what<std::logic_error>(),
                                           from_what<std::domain_error>(),
                                           from_what<std::invalid_argument>(),
@@ -180,6 +182,9 @@ void throw_encoded(reader& r) {
 }
 
 ref capture_exception() noexcept {
+  if (const std::type_info* type = abi::__cxa_current_exception_type();
+      type != nullptr && *type == typeid(cancelled))
+    return make_completed(outcome::cancelled, nullptr, 0);
   if (one_heap()) {
     // The object itself. Only the pointer to it is on the heap: records take no types.
     return make_completed_boxed(outcome::error, box<std::exception_ptr>(std::current_exception()));
@@ -222,6 +227,12 @@ void throw_captured(const payload& p, void (*done)(ref), ref record) {
   throw_encoded(r);
 }
 
-void rethrow(ref record, payload p) { throw_captured(p, release, record); }
+void rethrow(ref record, payload p) {
+  if (p.kind == outcome::cancelled) {
+    release(record);
+    throw cancelled();
+  }
+  throw_captured(p, release, record);
+}
 
 }  // namespace godwit::detail

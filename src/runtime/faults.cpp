@@ -22,6 +22,7 @@
 #include "base/copy_of_process.hpp"
 #include "base/cpu.hpp"
 #include "base/world.hpp"
+#include "context/frame_rules.hpp"
 #include "gas/space.hpp"
 #include "heap/heap.hpp"
 #include "runtime/death.hpp"
@@ -280,6 +281,17 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if (sent) base::interrupt(static_cast<pid_t>(syscall(SYS_gettid)), signal);
 }
 
+context::frame_registers registers_of([[maybe_unused]] const void* context) noexcept {
+#if defined(__x86_64__)
+  const auto& r = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
+  const auto word = [&](int i) { return static_cast<std::uintptr_t>(r[i]); };
+  return {word(REG_RBX), word(REG_RBP), word(REG_R12), word(REG_R13),
+          word(REG_R14), word(REG_R15), word(REG_RSP), word(REG_RIP)};
+#else
+  return {};
+#endif
+}
+
 void on_expose(int, siginfo_t*, void* context) {
   const int saved = errno;
 #if defined(__x86_64__)
@@ -288,10 +300,10 @@ void on_expose(int, siginfo_t*, void* context) {
                                     ? base::pack_float_control(registers->mxcsr, registers->cwd)
                                     : base::float_control();
 #else
-  static_cast<void>(context);
   const std::uint32_t control = base::float_control();
 #endif
-  if (detail::hot().owner != nullptr) sched::this_worker().on_expose_signal(control);
+  const context::frame_registers at = registers_of(context);
+  if (detail::hot().owner != nullptr) sched::this_worker().on_expose_signal(control, &at);
   errno = saved;
 }
 

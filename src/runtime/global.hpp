@@ -46,6 +46,8 @@ void hook_parcels(sched::worker_hooks& hooks) noexcept;
 
 /// Of the calling worker; outside a run it ends with a line that names @p what.
 gas::memory& memory_of(const char* what);
+/// Where ordinary memory is that algorithms were called with (ordinary.cpp); null: @p at is global memory.
+std::byte* ordinary(detail::global_address at) noexcept;
 /// The allocation of a range that must be movable memory. Throws std::invalid_argument, which names @p doing.
 const gas::descriptor& movable_range(gas::memory& m, gas::global_address at, std::uint64_t bytes,
                                      const char* doing);

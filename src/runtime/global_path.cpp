@@ -256,7 +256,9 @@ void start_global(std::byte* window, const gas::space& where, const options& opt
   detail::hot().run = run_;
   detail::hot().global_base = window;
   detail::hot().checkouts = 0;
-  detail::hot().global_plain = job.host_count == 1 && !memory->checks.on() && !job.takes_turns ? 1 : 0;
+  const bool plain = job.host_count == 1 && !memory->checks.on() && !job.takes_turns;
+  detail::hot().global_plain = plain ? 1 : 0;
+  detail::hot().objects = plain ? &memory->allocator.objects() : &detail::no_objects;
 }
 
 void end_global() noexcept {
@@ -272,6 +274,7 @@ void end_global() noexcept {
       std::fprintf(stderr, "%s\n", text.c_str());
   if (memory_) return;  // the process ends
   detail::hot().memory = nullptr;
+  detail::hot().objects = &detail::no_objects;
   delete memory;
 }
 
@@ -300,6 +303,7 @@ namespace detail {
 
 using runtime::memory_at;
 using runtime::memory_of;
+using runtime::ordinary;
 
 global_address global_allocate(std::uint64_t bytes, std::uint64_t alignment, const spread& how, place where) {
   return memory_of("allocate").allocator.allocate(bytes, alignment, how, where);
@@ -317,12 +321,16 @@ void global_populate(global_address at, std::uint64_t bytes) noexcept {
   memory_of("allocate").access.populate(at, bytes);
 }
 void global_get(global_address from, void* to, std::size_t bytes) {
+  if (const std::byte* at = ordinary(from)) return static_cast<void>(std::memcpy(to, at, bytes));
   memory_at(from, "get").access.get(from, to, bytes);
 }
 void global_put(global_address to, const void* from, std::size_t bytes) {
+  if (std::byte* at = ordinary(to)) return static_cast<void>(std::memcpy(at, from, bytes));
   memory_at(to, "put").access.put(to, from, bytes);
 }
 void global_copy(global_address to, global_address from, std::uint64_t bytes) {
+  if (std::byte* at = ordinary(to)) return global_get(from, at, bytes);
+  if (const std::byte* at = ordinary(from)) return global_put(to, at, bytes);
   memory_at(to, "copy").access.copy(to, from, bytes);
 }
 std::uint64_t global_atomic(atomic_op what, global_address at, unsigned width, std::uint64_t operand,
@@ -376,10 +384,17 @@ ref global_put_begin(global_address to, const void* from, std::size_t bytes) {
 }
 
 opened global_checkout(global_address at, std::uint64_t bytes, access_mode mode, place where) {
+  if (std::byte* here = ordinary(at)) {
+    ++hot().checkouts;
+    return {here, opened::ordinary};
+  }
   return memory_at(at, "checkout").access.checkout(at, bytes, mode, where);
 }
 void global_checkin(std::uint64_t ticket, std::uint64_t bytes, access_mode mode) noexcept {
-  if (auto* m = runtime::own_memory()) m->access.checkin(ticket, bytes, mode);
+  if (ticket == opened::ordinary) [[unlikely]]
+    --hot().checkouts;
+  else if (auto* m = runtime::own_memory())
+    m->access.checkin(ticket, bytes, mode);
 }
 void* global_checkout_begin(global_address at, std::uint64_t bytes, access_mode mode) {
   return memory_at(at, "checkout_begin").begun.begin(at, bytes, mode);
@@ -394,7 +409,9 @@ void global_checkout_abandon(void* begun) noexcept {
 std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept {
   return memory_of("try_local").access.try_local(at, bytes);
 }
-std::uint32_t global_home(global_address at) { return memory_of("home_of").directory.home(at); }
+std::uint32_t global_home(global_address at) {
+  return ordinary(at) != nullptr ? hot().worker : memory_of("home_of").directory.home(at);
+}
 std::uint64_t global_home_piece(global_address at, std::uint64_t bytes, std::uint32_t& home) {
   const gas::piece p = memory_of("home_of").directory.first_piece(at, bytes);
   home = p.words != nullptr ? p.home : p.owner;

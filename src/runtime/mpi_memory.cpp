@@ -53,7 +53,8 @@ std::string mpi_memory::path_in_host(const std::string& path) const {
 void mpi_memory::share_segments(run_state& r) const {
   auto& memory = r.what.memory;
   const near_range near = has_workers() ? place_.hosts[place_.my_host] : near_range{};
-  const auto l = plan_segment(r.what.opts, place_.workers);
+  auto l = plan_segment(r.what.opts, place_.workers);
+  l.front = 0;  // a window of MPI is one range
   share(
       memory, memory.total_bytes(near.count, l),
       "godwit: there is no range of addresses that is free in all ranks: lower --godwit-stack-bytes or "

@@ -24,6 +24,8 @@ namespace godwit::runtime {
 
 namespace {
 
+bool speaks_for_first = false;
+
 mpi_session* session_ = nullptr;
 
 /// Processes with equal values can open each other's memory: same kernel, same process numbers, same network.
@@ -153,6 +155,7 @@ void mpi_session::compare_layouts() const {
 }
 
 void mpi_session::meet(bool leaving, std::uintptr_t root) {
+  if (left_) throw_left();
   transport::mpi::operation barrier;
   check(mpi_->barrier_begin(&barrier), "begin a barrier");
   const std::uint64_t start = base::now_ns();
@@ -174,17 +177,24 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
     }
   }
   const std::uint64_t of_zero = share(root);
-  const auto [gone, other] = first_where<2>({leaving, !leaving && root != of_zero});
+  const auto [gone, other, still_here] = first_where<3>({leaving, !leaving && root != of_zero, !leaving});
   if (leaving) return;
   if (gone < size()) {
-    left_ = true;
-    throw std::runtime_error("godwit: " + who(gone) +
-                             " has ended without calling run here: every rank must call run equally often");
+    left_ = gone;
+    speaks_for_first = still_here == rank();
+    throw_left();
   }
   if (other < size())
     throw std::runtime_error("godwit: " + who(other) +
                              " calls run with another root thread than rank 0: every rank must make the same "
                              "calls of run in the same order");
+}
+
+bool speaks_instead_of_first_rank() noexcept { return speaks_for_first; }
+
+void mpi_session::throw_left() const {
+  throw std::runtime_error("godwit: " + who(*left_) +
+                           " has ended without calling run here: every rank must call run equally often");
 }
 
 /// Spins at first, so that answers are quick; then lets others have the CPU.
@@ -256,7 +266,7 @@ void mpi_session::at_exit(int, void* self) {
   auto* s = static_cast<mpi_session*>(self);
   if (s->tainted_ || getpid() != s->pid_) return;
   try {
-    if (!s->left_) s->meet(true);
+    s->meet(true);
   } catch (const std::runtime_error&) {
   }
   s->mpi_->finalize();

@@ -109,6 +109,7 @@ class mpi_session {
   void start(const options& opts);
   void compare_layouts() const;
   void meet_machines();
+  [[noreturn]] void throw_left() const;
   void finish(transport::mpi::operation op, const char* what) const;
   std::size_t machine_of(int rank) const noexcept {
     return machines_.of_rank[static_cast<std::size_t>(rank)];
@@ -124,9 +125,12 @@ class mpi_session {
   std::uint64_t mains_bytes_ = 0;  // that main had allocated before MPI began; 0: not known, or told
   std::uint32_t epoch_ = 0;
   bool tainted_ = false;
-  bool left_ = false;                                 ///< some ranks have ended: no more meetings
+  std::optional<int> left_;                           ///< this rank has ended: no more meetings
   std::optional<transport::mpi::link_quality> link_;  // as measured
   bool link_with_rma_ = false;
 };
+
+/// Rank 0 has left, and this rank is the first that is still there: it says what rank 0 would say.
+bool speaks_instead_of_first_rank() noexcept;
 
 }  // namespace godwit::runtime

@@ -13,6 +13,7 @@
 #include "base/code_place.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
+#include "runtime/references.hpp"
 
 namespace godwit {
 
@@ -162,17 +163,7 @@ void deliver_visit(const void* closure) {
 
 /// Where stacks move, the closure goes, and the frames that it may refer to stay.
 void refuse_references(const void* in, std::size_t bytes, std::uintptr_t from) {
-  const sched::site& here = this_worker().here();
-  if (!here.opts.check_frames) return;  // never where every address means the same everywhere
-  for (std::size_t i = 0; i + sizeof(std::uintptr_t) <= bytes; i += sizeof(std::uintptr_t)) {
-    std::uintptr_t word;
-    std::memcpy(&word, static_cast<const std::byte*>(in) + i, sizeof word);
-    if (word - here.region_low < here.region_high - here.region_low)
-      base::fatal(
-          "worker %u: spawn_at in %s: the callable or an argument refers to a local variable of the thread "
-          "that calls it, which stays behind: capture by value",
-          transport::index(here.me), base::code_place(from).c_str());
-  }
+  if (runtime::refers_to_stack(in, bytes)) runtime::end_for_reference("spawn_at", base::code_place(from));
 }
 
 }  // namespace
@@ -191,6 +182,7 @@ namespace detail {
 ref send_thread(task_entry* entry, const task_bytes& closure, const destination& to, place where) {
   gas::memory& m = memory_of("spawn_at");
   need_no_checkout("spawn_at", where);
+  throw_cancelled();
   const auto from = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
   refuse_references(closure.data, closure.size, from);
   refuse_references(closure.boxed, closure.boxed_size, from);
@@ -198,11 +190,16 @@ ref send_thread(task_entry* entry, const task_bytes& closure, const destination&
   p.entry = entry;
   p.bytes = closure.size;
   p.address = to.address;
+  p.spawned_at = from;
   const worker_no next =
       to.address != 0 ? worker_no{m.access.likely_owner(to.address)} : checked(to.worker, "spawn_at");
   if (closure.stays != nullptr && !one_heap() && !m.net.is_near(transport::index(next)))
     codec_missing(closure.stays);
   return this_worker().send_thread(next, p, static_cast<const std::byte*>(closure.data), deliver_parcel);
+}
+bool lies_on_this_host(global_address at) noexcept {
+  gas::memory& m = memory_of("spawn near data");
+  return at == 0 || this_worker().here().one_host() || m.net.is_near(m.access.likely_owner(at));
 }
 void parcel_taken(const void* closure) noexcept {
   if (const ref held = (static_cast<const parcel*>(closure) - 1)->object; held != 0) {

@@ -171,9 +171,9 @@ struct asking {
 /// Of the thread that waits, which may go on anywhere.
 const sched::site& here() noexcept { return sched::this_worker().here(); }
 
-/// Others run where it yields.
-void pause() {
-  yield();
+/// Others run where it yields. A scope that is cancelled meanwhile does not stop it: ranks are at work.
+void pause() noexcept {
+  yield_thread();
   base::nap(50'000);
 }
 

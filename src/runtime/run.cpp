@@ -1,5 +1,6 @@
 // run: the options, which substrate carries the run, and what becomes of its result. See
 // include/godwit/runtime.hpp. The steps of a run are in substrate.hpp. Test: tests/api/run_test.cpp.
+#include <godwit/detail/cancelled.hpp>
 #include <godwit/runtime.hpp>
 
 #include <atomic>
@@ -22,6 +23,7 @@
 #include "base/world.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/forked.hpp"
+#include "runtime/mpi_session.hpp"
 #include "runtime/run_common.hpp"
 #include "runtime/shared_objects.hpp"
 #include "runtime/substrate.hpp"
@@ -124,6 +126,9 @@ void fit_to_program(options& opts, const detail::root_task& root) {
                                 " cannot be had: leave --godwit-substrate (GODWIT_SUBSTRATE) away");
 }
 
+/// What all ranks come to know is written by one of them.
+bool speaks() noexcept { return is_first_process() || runtime::speaks_instead_of_first_rank(); }
+
 }  // namespace
 
 bool is_first_process() noexcept {
@@ -172,14 +177,14 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     return failed(2, e.what());
   } catch (const std::runtime_error& e) {
     // The launcher ends all ranks when the first has ended: let the one that writes the message do so.
-    if (base::detect_launcher().one_of_several() && !is_first_process()) base::nap(1'000'000'000);
+    if (base::detect_launcher().one_of_several() && !speaks()) base::nap(1'000'000'000);
     return failed(base::status_failed, e.what());
   }
 }
 
 int report(const run_result& result) {
   if (result.status != 0) {
-    if (is_first_process() || hot().workers != 0) std::fprintf(stderr, "%s\n", result.message.c_str());
+    if (speaks() || hot().workers != 0) std::fprintf(stderr, "%s\n", result.message.c_str());
     return result.status;
   }
   if (!result.threw) return 0;
@@ -191,6 +196,11 @@ int report(const run_result& result) {
                  result.refused.empty() ? "" : ": ", result.refused.c_str());
   } catch (const std::exception& e) {
     std::fprintf(stderr, "godwit: the root thread ended with an exception: %s\n", what_of(e));
+  } catch (const cancelled&) {
+    std::fprintf(
+        stderr,
+        "godwit: the root thread ended with godwit::cancelled: call what a cancel_scope is to stop in "
+        "its run(f), which catches it (docs/cancel.md)\n");
   } catch (...) {
     std::fprintf(stderr, "godwit: the root thread ended with an exception that is not a std::exception\n");
   }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/available_memory.hpp"
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/valgrind.hpp"
@@ -58,11 +59,23 @@ transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) 
   // Iso-address: every worker's memory has room for the stacks of all.
   const std::uint64_t regions = detail::facts_of(opts).has_all_stacks() ? workers : 1;
   return transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words),
-                              opts.stack_bytes * regions, opts.heap_bytes);
+                              offsetof(sched::segment_words, far), opts.stack_bytes * regions,
+                              opts.heap_bytes);
 }
 
 sched::node_words& host_words(const transport::shm::segment& memory) noexcept {
   return words_of(memory, worker_no{memory.near().first}).node;
+}
+
+void refuse_too_many(std::uint32_t workers, std::uint64_t each, const char* what, const char* remedy) {
+  constexpr std::uint64_t little = 16 << 20;  // fits, and asking takes a tenth of a millisecond
+  if (workers * each <= little) return;
+  const std::uint64_t available = base::available_memory();
+  if (workers <= available / each) return;
+  throw std::runtime_error("godwit: " + std::to_string(workers) + " workers that are " + what + " need " +
+                           std::to_string(workers * each >> 20) + " MiB of memory to begin with, and " +
+                           std::to_string(available >> 20) + " MiB are available: have at most " +
+                           std::to_string(available / each) + " (--godwit-workers, GODWIT_WORKERS)" + remedy);
 }
 
 void prepare_words(const transport::shm::segment& memory, near_range workers) noexcept {
@@ -174,8 +187,10 @@ struct keeping {
 std::string fork_workers(launch& what, near_range own, family& workers) {
   flush_output();              // or every worker would write it again
   static bool warned = false;  // by workers of an earlier run
-  if (what.heap == nullptr && what.opts.private_heap && what.job.workers > 1)
+  if (what.heap == nullptr && what.opts.private_heap && what.job.workers > 1) {
+    if (!stack::steers_heaps()) return std::string("godwit: ").append(equal_heaps);
     what.warns_of_heaps = !std::exchange(warned, true);
+  }
   const keeping kept;
   for (std::uint32_t w = own.first + own.count; w-- > own.first;) {
     describe_to_debuggers(what, debug_no_worker);  // workers write their number over it

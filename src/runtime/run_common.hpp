@@ -20,6 +20,10 @@ sched::segment_words& words_of(const transport::shm::segment& memory, transport:
 /// The words that the workers of this host share.
 sched::node_words& host_words(const transport::shm::segment& memory) noexcept;
 transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) noexcept;
+/// Throws std::runtime_error if @p workers workers surely do not fit into the memory that is available:
+/// @p each bytes, at least, for each of them, who are @p what ("processes"). @p remedy ends its text. Else
+/// they could take the machine down with them.
+void refuse_too_many(std::uint32_t workers, std::uint64_t each, const char* what, const char* remedy);
 /// Make the words of @p workers valid before anybody can look at them. In a process that maps them, before
 /// the fork.
 void prepare_words(const transport::shm::segment& memory, transport::shm::near_range workers) noexcept;

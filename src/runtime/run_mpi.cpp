@@ -256,6 +256,8 @@ class ranks final : public substrate {
   void carry_messages(run_state& r) {
     prctl(PR_SET_TIMERSLACK, 1000ul);  // sleep for as long as we say (the default adds 50 us)
     const short_turns turns;
+    std::optional<transport::mpi::arrivals> messages;
+    if (!one_host()) messages.emplace();
     companion_rest rest(one_host());
     rank_calls calls(r.what.memory, worker_no{r.own.first});
     std::uint64_t looked = 0;
@@ -283,8 +285,8 @@ class ranks final : public substrate {
         base::pause();
       else if (one_host())
         workers_->sleep(stop_->fd(), static_cast<int>((pause_us + 999) / 1000));
-      else
-        companion_->sleep(pause_us);
+      else if (companion_->sleep(pause_us, &*messages))
+        rest.woken(base::now_ns());
     }
     prctl(PR_SET_TIMERSLACK, 0ul);
   }

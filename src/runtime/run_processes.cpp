@@ -49,6 +49,10 @@ std::string look_for_stuck(stuck_watch& watch, const family& workers, const laun
                         readable ? l.stack + l.stack_bytes - offset : 0);
 }
 
+/// Of a worker of a small program that has not done anything, its page tables and the system's structures
+/// among it; twice that is usual.
+constexpr std::uint64_t least_memory = 128 << 10;
+
 class processes final : public substrate {
  public:
   void plan(run_state& r) override {
@@ -56,6 +60,8 @@ class processes final : public substrate {
   }
 
   void memory(run_state& r) override {
+    refuse_too_many(r.own.count, least_memory, "processes",
+                    ", or --godwit-substrate=threads (GODWIT_SUBSTRATE), where each takes less");
     stop_.emplace();
     r.what.memory.create(r.own.count, plan_segment(r.what.opts, r.own.count));
     complete_memory(r);

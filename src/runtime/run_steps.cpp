@@ -12,6 +12,7 @@
 #include "heap/heap.hpp"
 #include "runtime/run_common.hpp"
 #include "runtime/shared_objects.hpp"
+#include "sched/lazy_spawns.hpp"
 #include "sched/policies.hpp"
 
 namespace godwit::runtime {
@@ -56,11 +57,30 @@ void check_policy(const options& opts, std::size_t hosts) {
                                 std::to_string(hosts) + ": start it on one, or leave the policy at greedy");
 }
 
+/// Policy lazy, where it cannot be had.
+void check_lazy(const options& opts, bool in_process) {
+  if (opts.force_steal != choice::force_steal::none && !sched::looks_at_lazy_spawns())
+    throw std::invalid_argument(
+        "godwit: force_steal=" + std::string(name_of(opts.force_steal)) +
+        " makes continuations leave at spawns, and with policy=lazy nobody "
+        "looks at those: compile the program with -DGODWIT_LAZY_LOOKS, or use another "
+        "policy");
+  if (in_process)
+    throw std::invalid_argument(
+        "godwit: policy=lazy copies stacks between workers that are processes, and here they are threads: "
+        "use "
+        "--godwit-substrate=processes (GODWIT_SUBSTRATE=processes), or another policy");
+  if (const char* why = sched::no_lazy_spawns(); why != nullptr)
+    throw std::invalid_argument(std::string("godwit: policy=lazy cannot be had here: ") + why +
+                                ". Use policy greedy");
+}
+
 /// What the plan decides, and what may fail before there is any memory: files whose names are bad, above all.
 void prepare(substrate& s, run_state& r) {
   launch& what = r.what;
   const options& opts = what.opts;
   check_policy(opts, what.job.host_count);
+  if (detail::facts_of(opts).spawns_lazily) check_lazy(opts, what.job.in_process);
   if (what.job.host_count > 1)
     if (std::string why = shared_objects::refusal("on several hosts"); !why.empty())
       throw std::invalid_argument(why);
@@ -83,6 +103,7 @@ run_facts facts_of(const run_state& r) {
   name_program(facts);
   facts.hosts = r.hosts;
   facts.stats = last_run_stats();
+  facts.spares = r.spares;
   facts.heat = r.heat;
   facts.sim = r.sim;
   facts.status = r.result.status;

@@ -245,11 +245,13 @@ void team::plan(run_state& r) {
   what->job.in_process = true;
   r.plan_one_host(regular + what->job.spares);
   all = r.own;
-  // With a trace, which shows them, spares have rows of their own.
-  if (what->opts.trace.empty()) r.hosts[0].workers = regular;
+  r.hosts[0].workers = regular;
+  if (!what->opts.trace.empty()) r.spares = what->job.spares;
 }
 
 void team::memory(run_state& r) {
+  constexpr std::uint64_t least_each = 32 << 10;  // of a worker that has not done anything
+  refuse_too_many(all.count, least_each, "threads", "");
   map_segments(*this);
   complete_memory(r);
 }
@@ -325,11 +327,12 @@ sched::worker* team::worker_of(std::uint32_t number) const noexcept {
   return static_cast<sched::worker*>(hot->owner);
 }
 
-/// One row per worker. What spares did that have none is added to worker 0's.
+/// One row per worker. What spares did is added to worker 0's.
 void keep_rows(std::vector<worker_stats> stats, std::uint32_t rows) {
   for (std::size_t i = rows; i < stats.size(); ++i) {
     worker_stats& s = stats[i];
     // a place that is not always filled
+    s.cpu_ns = s.aside_ns = 0;
     s.life_ns = s.idle_no_work_ns = s.idle_join_ns = s.idle_wait_ns = s.idle_transport_ns = 0;
     stats[0] = total_of({stats[0], s});
   }
@@ -338,7 +341,7 @@ void keep_rows(std::vector<worker_stats> stats, std::uint32_t rows) {
 }
 
 void team::collect(run_state& r) {
-  keep_rows(own_stats(r), r.hosts[0].workers);
+  keep_rows(own_stats(r), regular);
   collect_in_process(r);
 }
 
@@ -356,7 +359,7 @@ std::vector<worker_stats> team::stats_now(const run_state& r) const {
 
 /// In the midst of a run each worker's last event is that it had no thread up to now, or its thread's end.
 void team::add_events(run_state& r) {
-  const transport::shm::near_range rows{0, r.hosts[0].workers};
+  const transport::shm::near_range rows{0, regular + r.spares};
   r.outputs->add(*r.what.rings, rows);
   if (!ends_in_midst || r.outputs->trace() == nullptr) return;
   const std::uint64_t now = base::fast_ns();
@@ -380,13 +383,12 @@ void write_outputs_of_midst() {
   if (team_ == nullptr || !team_->ends_in_midst) return;
   team& t = *team_;
   run_state& r = *t.run;
-  // Spares that did something have rows of their own.
-  const std::uint32_t rows = r.what.opts.trace.empty() ? t.regular : std::max(t.started, t.regular);
-  r.hosts[0].workers = rows;
+  // Of the spares those that did something.
+  r.spares = r.what.opts.trace.empty() ? 0 : std::max(t.started, t.regular) - t.regular;
   r.what.rings->close();
-  keep_rows(t.stats_now(r), rows);
+  keep_rows(t.stats_now(r), t.regular);
   r.outputs->resume();
-  r.outputs->begin(rows);
+  r.outputs->begin(t.regular + r.spares);
   write_outputs(t, r);
 }
 

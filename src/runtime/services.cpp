@@ -10,6 +10,7 @@
 #include "transport/far/port.hpp"
 
 #include <godwit/detail/hot.hpp>
+#include <godwit/detail/policy_facts.hpp>
 
 namespace godwit::runtime {
 
@@ -25,7 +26,8 @@ services::services(launch& what, const transport::shm::segment& memory, std::byt
             &host_words(memory_),
             &random_,
             base::outsider,
-            what.job.hosts_heaps},
+            what.job.hosts_heaps,
+            detail::facts_of(what.opts).spawns_lazily},
       places_(places_of(memory_, window, what.global_space, what.opts)) {
   sched::enter_calls(calls_, site_);
   gas::enter_calls(calls_, places_);
@@ -49,6 +51,7 @@ bool services::runs(worker_no w) noexcept {
 
 void services::alert(worker_no w) noexcept {
   memory_.at(w, memory_.hot<detail::hot_words>())->poll.store(1, std::memory_order_relaxed);
+  if (site_.lazy) sched::interrupt(memory_, site_.words, w, worker_no{transport::index(w) + 1});
   base::fence();
   if (site_.node->sleepers.load(std::memory_order_relaxed) != 0) sched::wake_all_of(*site_.node);
   transport::far::words& far = words_of(memory_, w).far;

@@ -4,12 +4,15 @@
 #include "sched/worker.hpp"
 
 #include <godwit/detail/global_path.hpp>
+#include <godwit/detail/lazy_spawn.hpp>
 #include "seams/park.hpp"
+#include <godwit/detail/promise.hpp>
 #include <godwit/detail/slow_path.hpp>
 #include <godwit/future.hpp>
 #include <godwit/runtime.hpp>
 
 #include <atomic>
+#include <string>
 #include <unistd.h>
 #include <utility>
 
@@ -18,6 +21,7 @@
 #include "context/context.hpp"
 #include "heap/heap.hpp"
 #include "runtime/forked.hpp"
+#include "runtime/references.hpp"
 
 namespace godwit::detail {
 
@@ -43,6 +47,12 @@ void need_run(const char* what) noexcept {
 void need_no_checkout(const char* doing, const char* file = nullptr, unsigned line = 0) noexcept {
   if (detail::hot().checkouts != 0) [[unlikely]]
     checkout_held(doing, file, line);
+}
+/// Under some policies threads wait for those only that they made.
+bool may_wait_for(ref r) noexcept {
+  sched::worker& w = this_worker();
+  const std::uint64_t me = w.number_of_thread();
+  return me == 0 || (transport::ref_worker(r) == w.here().me && w.here().at<sched::record>(r)->made_by == me);
 }
 /// The calling thread, which has taken its entry off the deque already, is done: what is to be done at its
 /// end?
@@ -84,10 +94,14 @@ void need_this_host(const boxed& result, const char* type) noexcept {
 }
 bool in_host_heap(const void* at) noexcept { return heap::holds(at); }
 
-void spawn_point(bool child_may_leave) noexcept {
+bool spawn_point(bool child_may_leave, bool always_begins) noexcept {
   need_run("spawn or invoke");
   need_no_checkout("spawn");
-  this_worker().spawn_point(child_may_leave || host_heap());  // what a closure owns is there where it goes
+  child_may_leave = child_may_leave || host_heap();  // what a closure owns is there where it goes
+  return this_worker().spawn_point(child_may_leave, always_begins);
+}
+void lazy_spawn_point() noexcept {
+  if (detail::hot().workers != 0) this_worker().lazy_spawn_point();
 }
 ref pop_public(spawn_slot* slot) noexcept {
   need_run("thread's return");
@@ -110,7 +124,9 @@ void complete(ref record) noexcept {
   this_worker().complete(record);
   __builtin_unreachable();
 }
-std::uintptr_t resumed(std::uintptr_t status) noexcept {
+std::uintptr_t resumed(std::uintptr_t status) {
+  hot().in_runtime = 0;  // LZ3: where a lazy spawn goes on, this ends what resume has begun
+  if (status == not_begun) throw cancelled();
   this_worker().note_callers_of(&status);
   return status;
 }
@@ -125,10 +141,20 @@ ref make_completed(outcome kind, const void* data, std::size_t bytes) {
   need_run("a future's record");
   return this_worker().records().make_completed(kind, data, bytes);
 }
+ref make_promised() {
+  need_run("coroutine that returns a future");
+  return this_worker().records().make();
+}
+void keep_promise(ref record) noexcept {
+  need_run("coroutine's end");
+  this_worker().finish(record);
+}
 payload wait(ref record, const char* file, const char* function, unsigned line) noexcept {
   need_run("join");
   need_no_checkout("join", file, line);
-  return this_worker().wait(record, {file, function, line});
+  payload p = this_worker().wait(record, {file, function, line});
+  if (p.kind == outcome::value && this_worker().must_stop()) p.kind = outcome::cancelled;
+  return p;
 }
 bool is_complete(ref record) noexcept { return this_worker().records().is_complete(record); }
 void release(ref record) noexcept {
@@ -142,8 +168,54 @@ void share(ref record) noexcept {
   if (detail::hot().workers != 0) this_worker().share(record);
 }
 void detach(ref record) noexcept {
+  if (detail::hot().workers == 0) return;
+  // what it may refer to is about to go: docs/protocols/cancel.md, Drop
+  if (this_worker().must_wait() && may_wait_for(record)) {
+    need_no_checkout("end of a future's life in a cancelled scope");
+    static_cast<void>(this_worker().wait(record, {"a future that is dropped", "cancelled", 0}));
+  }
+  this_worker().records().detach(record);
+}
+void leave_running(ref record) noexcept {
   if (detail::hot().workers != 0) this_worker().records().detach(record);
 }
+
+ref make_tally() {
+  need_run("group of threads");
+  const base::unexposed inside;
+  return this_worker().records().make_tally();
+}
+void free_tally(ref tally) noexcept {
+  if (detail::hot().workers == 0) return;  // it outlived its run
+  sched::join_records& records = this_worker().records();
+  for (ref failed = records.take_failed(tally); failed != 0;) {
+    const ref next = records.look_at_failed(failed).next;
+    records.detach(failed);
+    failed = next;
+  }
+  const base::unexposed inside;
+  records.free(tally);
+}
+void detach_into(ref record, ref tally) noexcept { this_worker().detach_into(record, tally); }
+void wait_for_parts(ref tally, const char* what, const place& where) noexcept {
+  need_run("wait");
+  need_no_checkout("wait", where.file, where.line);
+  this_worker().wait_for_parts(tally, where, what);
+}
+ref take_failed(ref tally) noexcept {
+  sched::join_records& records = this_worker().records();
+  ref first = 0;
+  std::uint64_t lowest = ~std::uint64_t{0};
+  for (ref failed = records.take_failed(tally); failed != 0;) {
+    const auto is = records.look_at_failed(failed);
+    const bool comes_first = is.number < lowest;
+    if (comes_first) std::swap(first, failed), lowest = is.number;
+    if (failed != 0) records.release(failed);
+    failed = is.next;
+  }
+  return first;
+}
+
 void yield_thread() noexcept {
   if (detail::hot().workers == 0) return;
   need_no_checkout("yield");
@@ -153,6 +225,7 @@ void yield_thread() noexcept {
 ref spawn_task(task_entry* entry, const task_bytes& closure) {
   need_run("spawn");
   need_no_checkout("spawn");
+  throw_cancelled();
   return this_worker().spawn_task(entry, closure,
                                   reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }
@@ -168,14 +241,22 @@ bool park(publish_fn* publish, void* arg, wakes by, const char* what, const plac
   return this_worker().park(publish, arg, by, what, where);
 }
 void unpark(waiter* w, wakes by) noexcept { this_worker().unpark(w, by); }
-ref create_thread(task_entry* entry, const void* closure, std::size_t bytes) {
+ref create_thread(task_entry* entry, const void* closure, std::size_t bytes, priority level) {
+  if (!on_substrate_threads()) [[unlikely]]
+    need_substrate_threads("a thread that begins later");
+  throw_cancelled();
+  return this_worker().create_thread(entry, closure, bytes, level, false);
+}
+void create_detached(task_entry* entry, const void* closure, std::size_t bytes) noexcept {
   need_substrate_threads("a thread that begins later");
-  return this_worker().create_thread(entry, closure, bytes);
+  leave_running(this_worker().create_thread(entry, closure, bytes, priority::normal, true));
 }
 bool take_finished(ref record) noexcept {
   if (detail::hot().workers == 0 || detail::hot().checkouts != 0) [[unlikely]]
     return false;
-  return this_worker().records().take_finished(record);
+  if (this_worker().records().take_finished(record)) return true;
+  return this_worker().run_if_unbegun(record) && !this_worker().must_stop() &&
+         this_worker().records().take_finished(record);
 }
 thread_block* this_block() noexcept {
   if (!on_substrate_threads()) return nullptr;
@@ -212,6 +293,8 @@ void future_taken_twice() noexcept {
 void run_on_each_worker(const broadcast_task& task, place where) {
   need_run("on_each_worker");
   need_no_checkout("call of on_each_worker", where.file, where.line);
+  if (task.checkable && runtime::refers_to_stack(task.closure, task.bytes))
+    runtime::end_for_reference("on_each_worker", std::string(where.file) + ":" + std::to_string(where.line));
   const ref done = sched::call_on_each_worker(task.call, task.closure, task.bytes);
   static_cast<void>(this_worker().wait(done, where));
   this_worker().records().release(done);

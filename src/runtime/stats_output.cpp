@@ -55,6 +55,8 @@ constexpr counter_field fields[] = {
     {"idle_wait_ns", &stats::idle_wait_ns, false},
     {"idle_transport_ns", &stats::idle_transport_ns, false},
     {"life_ns", &stats::life_ns, false},
+    {"cpu_ns", &stats::cpu_ns, false},
+    {"aside_ns", &stats::aside_ns, false},
     {"work_ns", &stats::work_ns, false},
     {"span_ns", &stats::span_ns, true},
     {"trace_events", &stats::trace_events, false},
@@ -142,6 +144,9 @@ constexpr row rows[] = {
     {"  time, ms", [](const stats& s) { return f(s.message_ns) / 1e6; }, 2, true},
     // none stays none: of two doubles max takes the first unless it is less
     {"busy, %", [](const stats& s) { return std::max(100 - percent_of_life(s, idle_ns(s)), 0.0); }, 1, false},
+    {"on a CPU, %", [](const stats& s) { return s.cpu_ns != 0 ? percent_of_life(s, s.cpu_ns) : none; }, 1,
+     true},
+    {"others had its CPU, %", [](const stats& s) { return percent_of_life(s, s.aside_ns); }, 1, true},
     {"idle, %: no work", [](const stats& s) { return percent_of_life(s, s.idle_no_work_ns); }, 1, false},
     {"idle, %: outstanding join", [](const stats& s) { return percent_of_life(s, s.idle_join_ns); }, 1,
      false},
@@ -301,13 +306,25 @@ void put_stays(base::json_writer& json, const stats& total) {
   json.end_array();
 }
 
+std::string others_had_cpus(double share) {
+  if (share < trace::much) return {};
+  char text[64];
+  std::snprintf(text, sizeof text, "; others had the CPUs for %.0f %%", 100 * share);
+  return text;
+}
+
 /// The last line: what the run gained, and where the rest went.
 std::string verdict_of(const std::vector<stats>& all, const stats& total) {
   std::uint64_t wall = 0;
   for (const stats& s : all) wall = std::max(wall, s.life_ns);
   if (wall == 0) return {};
   const auto part = [&](std::uint64_t ns) { return f(ns) / f(total.life_ns); };
-  const double lost = part(idle_ns(total)) + part(total.far_single_ns);
+  double blocked_ns = 0;
+  for (const stats& s : all)
+    blocked_ns += trace::blocked_ns(f(s.life_ns), f(s.cpu_ns), f(s.aside_ns), f(idle_ns(s)),
+                                    f(s.far_single_ns + s.global_fetch_ns + s.global_write_back_ns));
+  const double blocked = blocked_ns / f(total.life_ns);
+  const double lost = part(idle_ns(total)) + part(total.far_single_ns) + blocked;
   const double speed_up = std::max(1 - lost, 0.0) * f(total.life_ns) / f(wall);
   const double getting =
       std::min(trace::getting_ns(f(total.steals), f(total.far_steals), f(total.steals_timed),
@@ -320,8 +337,9 @@ std::string verdict_of(const std::vector<stats>& all, const stats& total) {
                            .wait = part(total.idle_wait_ns),
                            .transport = part(total.idle_transport_ns),
                            .getting = getting,
-                           .access = part(total.far_single_ns)}) +
-         "\n";
+                           .access = part(total.far_single_ns),
+                           .blocked = blocked}) +
+         others_had_cpus(part(total.aside_ns)) + "\n";
 }
 
 bool any_heat(const gas::heat_sums& h) noexcept { return h.near != 0 || h.far != 0; }

@@ -36,7 +36,8 @@ struct run_facts {
   std::vector<std::string> arguments;
   std::vector<host_facts> hosts;
   std::vector<worker_stats> stats;
-  gas::heat_sums heat;  ///< with one host empty
+  std::uint32_t spares = 0;  ///< spare workers behind those, in the trace alone
+  gas::heat_sums heat;       ///< with one host empty
   std::optional<sim_result> sim;
   double wall_seconds = 0;
   unsigned cpus = 0;  ///< that the run may use, on all hosts

@@ -34,6 +34,7 @@ struct run_state {
   std::uint64_t start_ns = 0;          ///< of its workers
   transport::shm::near_range own;      ///< the workers that this process starts
   std::vector<host_facts> hosts;       ///< as the files name them
+  std::uint32_t spares = 0;            ///< spare workers with a row of their own in the trace
   unsigned cpus = 0;                   ///< that all processes of the run may use, after it; 0: as this one
   gas::heat_sums heat;                 ///< of all hosts, after the run; one host: nothing
   std::optional<sim_result> sim;       ///< after the run

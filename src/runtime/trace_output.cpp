@@ -17,13 +17,17 @@ using transport::shm::near_range;
 
 namespace {
 
-std::uint32_t count_of(const run_facts& facts) { return static_cast<std::uint32_t>(facts.stats.size()); }
+/// Rows of the trace.
+std::uint32_t count_of(const run_facts& facts) {
+  return static_cast<std::uint32_t>(facts.stats.size()) + facts.spares;
+}
 
 std::string trace_info(const run_facts& facts, const trace::summary& sum) {
   base::json_writer json;
   json.begin_object();
   put_run(json, facts);
   json.new_line().field("clock", "CLOCK_MONOTONIC of the first rank's host");
+  if (facts.spares != 0) json.field("spares", facts.spares);
   json.field("traced_workers", trace_sample(facts.opts, count_of(facts)).count());
   json.field("origin_ns", sum.origin_ns).field("end_ns", sum.end_ns);
   json.key("events").begin_array();
@@ -35,15 +39,18 @@ std::string trace_info(const run_facts& facts, const trace::summary& sum) {
   return json.text();
 }
 
-/// "8", "3 of 8"
+/// "8 workers", "3 of 8 workers", "2 workers and 1 spare"
 std::string traced_of(const run_facts& facts) {
   const std::uint32_t all = count_of(facts), traced = trace_sample(facts.opts, all).count();
-  return (traced != all ? std::to_string(traced) + " of " : "") + std::to_string(all);
+  if (traced != all) return std::to_string(traced) + " of " + std::to_string(all) + " workers";
+  return std::to_string(facts.stats.size()) + " workers" +
+         (facts.spares != 0 ? " and " + std::to_string(facts.spares) + " spare" : "");
 }
 
 std::vector<std::string> track_names(const run_facts& facts) {
   std::vector<std::string> names;
-  for (std::size_t w = 0; w < facts.stats.size(); ++w) names.push_back("worker " + std::to_string(w));
+  for (std::size_t w = 0; w < count_of(facts); ++w)
+    names.push_back((w < facts.stats.size() ? "worker " : "spare worker ") + std::to_string(w));
   if (facts.hosts.size() < 2) return names;
   for (const host_facts& h : facts.hosts)
     for (std::uint32_t i = 0; i < h.workers; ++i) names[h.first_worker + i] += " (" + h.name + ")";
@@ -148,13 +155,12 @@ void run_outputs::write_trace(const run_facts& facts) {
                  trace_->path().c_str(), trace_->problem().c_str());
     return;
   }
-  std::fprintf(
-      stderr,
-      "godwit: trace %s: %llu events of %s workers, %llu oldest dropped%s: open at ui.perfetto.dev or with "
-      "godwit-report %s\n",
-      trace_->path().c_str(), static_cast<unsigned long long>(sum.events), traced_of(facts).c_str(),
-      static_cast<unsigned long long>(sum.dropped), sum.dropped != 0 ? " (raise --godwit-trace-bytes)" : "",
-      trace_->path().c_str());
+  std::fprintf(stderr,
+               "godwit: trace %s: %llu events of %s, %llu oldest dropped%s: open at ui.perfetto.dev or with "
+               "godwit-report %s\n",
+               trace_->path().c_str(), static_cast<unsigned long long>(sum.events), traced_of(facts).c_str(),
+               static_cast<unsigned long long>(sum.dropped),
+               sum.dropped != 0 ? " (raise --godwit-trace-bytes)" : "", trace_->path().c_str());
 }
 
 }  // namespace godwit::runtime

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <godwit/detail/policy_facts.hpp>
+#include <godwit/worker_local.hpp>
 
 #include "seams/park.hpp"
 
@@ -29,6 +30,7 @@
 #include "runtime/faults.hpp"
 #include "runtime/forked.hpp"
 #include "runtime/libraries.hpp"
+#include "runtime/reducers.hpp"
 
 extern "C" [[gnu::weak]] void __gcov_dump();
 
@@ -56,6 +58,7 @@ void begin_worker(launch& what, transport::shm::segment& memory, transport::work
 }
 
 void finish_worker() noexcept {
+  detail::end_locals();
   end_global();
   sched::this_worker().finish_stats();
 #ifndef NDEBUG
@@ -66,6 +69,7 @@ void finish_worker() noexcept {
 void root_thread(void* launched) noexcept {
   launch& what = *static_cast<launch*>(launched);
   const detail::ref record = sched::root_record(what.memory.where());
+  track_for_main();
   {
     writer w;
     auto kind = detail::outcome::value;
@@ -141,29 +145,20 @@ __attribute__((no_stack_protector)) void set_canary(std::uint64_t value) noexcep
 #endif
 }
 
-void warn_of_equal_heaps() noexcept {
-  std::fputs(
-      "godwit: warning: workers' heaps lie at equal addresses, and this malloc cannot be told to keep them "
-      "apart: what a thread owns across a spawn or join (std::vector, std::string...) may silently be "
-      "another value: use --godwit-substrate=threads (GODWIT_SUBSTRATE), or keep such values in leaves, with "
-      "--godwit-private-heap=0 (GODWIT_PRIVATE_HEAP)\n",
-      stderr);
-}
-
 void on_own_stack(void* launched) {
   launch& what = *static_cast<launch*>(launched);
   fault_map map;
   if (what.opts.private_heap) {
     const std::uint32_t heaps = std::min(what.job.workers, most_private_heaps);
     const std::uint32_t number = transport::index(me_) % heaps;
-    const stack::range mine = stack::own_private_heap(number, heaps);
+    const stack::range mine = stack::own_private_heap(number, heaps, what.heap == nullptr);
     if (mine.high != 0) {
       map.own_private_heap = mine;
       map.private_heap_bytes = mine.high - mine.low;
       map.private_heaps.low = mine.low - map.private_heap_bytes * number;
       map.private_heaps.high = map.private_heaps.low + map.private_heap_bytes * heaps;
     } else if (what.warns_of_heaps && me_ == transport::worker_no{0}) {
-      warn_of_equal_heaps();
+      std::fprintf(stderr, "godwit: warning: %s\n", equal_heaps);
     }
   }
   base::move_environment();

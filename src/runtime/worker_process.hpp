@@ -38,6 +38,13 @@ struct launch {
   std::optional<trace_rings> rings;  ///< of the workers that this process starts
 };
 
+/// What a run is refused for, or a warning where it has begun.
+inline constexpr const char* equal_heaps =
+    "workers' heaps lie at equal addresses, and this malloc cannot be told to keep them apart: what a thread "
+    "owns across a spawn or join (std::vector, std::string...) may silently be another value: use "
+    "--godwit-substrate=threads (GODWIT_SUBSTRATE), or keep such values in leaves, with "
+    "--godwit-private-heap=0 (GODWIT_PRIVATE_HEAP)";
+
 /// Never returns. @p what is the inherited copy.
 [[noreturn]] void worker_main(launch& what, transport::worker_no me);
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/code_place.hpp"
+#include "context/exceptions.hpp"
 
 namespace godwit::sched {
 
@@ -19,13 +20,46 @@ void account::init(worker_stats& stats, trace::ring_memory* events) noexcept {
   stats_ = &stats;
   events_.init(events);
   started_ns_ = base::fast_ns();
+  cpu_then_ns_ = base::system_time_of_caller().cpu_ns;
+  aside_then_ns_ = base::put_aside_ns();
 }
 
 void account::note(kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b, std::uint64_t duration,
                    std::uint64_t bytes, std::uint32_t other, std::uint16_t detail) noexcept {
+  if (what == kind::end || what == kind::suspend) {
+    note_system(now);
+    if (spawns_.on()) note_spawns(now);
+  }
   events_.emit({now, a, b, static_cast<std::uint32_t>(std::min(duration, longest)),
                 static_cast<std::uint32_t>(std::min(bytes, longest)), other, static_cast<std::uint16_t>(what),
                 detail});
+}
+
+void account::note_system(std::uint64_t now) noexcept {
+  const system_use::interval all = system_.end(now);
+  constexpr std::uint64_t least_ns = 1000;
+  for (std::uint16_t i = 0; i < all.of_it.size(); ++i) {
+    const bool kernel = i == static_cast<std::uint16_t>(trace::system_kind::kernel);
+    const auto faults = static_cast<std::uint32_t>(kernel ? std::min(all.faults, longest) : 0);
+    if (all.of_it[i] >= least_ns || faults != 0)
+      note(kind::system, now, all.ns, all.of_it[i], 0, 0, faults, i);
+  }
+}
+
+void account::sample_spawns(std::uint64_t now) noexcept {
+  if (spawns_.begin(now)) context::look_at_spawns();
+}
+
+void account::note_spawn(std::uintptr_t where) noexcept {
+  if (spawns_.spawned(where))
+    note_spawns(base::fast_ns());
+  else
+    context::look_at_spawns();
+}
+
+void account::note_spawns(std::uint64_t now) noexcept {
+  spawns_.end();
+  note(kind::spawns, now, spawns_.where(), now - std::min(now, spawns_.since_ns()), 0, 0, spawns_.count());
 }
 
 void account::waits_at(const detail::place& where, std::uintptr_t end) noexcept {
@@ -102,14 +136,16 @@ void account::end_idle(std::uint64_t now) noexcept {
       const std::uint64_t to = std::min(now, from + longest);
       note(kind::idle, to, 0, 0, to - from, 0, 0, cause);
     }
+    system_.begin(now, all);
+    sample_spawns(now);
   }
   idle_from_ns_ = 0;
 }
 
-std::uint64_t account::count_transport(std::uint64_t since, worker_no target,
-                                       trace::far_request what) noexcept {
+std::uint64_t account::count_transport(std::uint64_t since, worker_no target, trace::far_request what,
+                                       bool brought) noexcept {
   const std::uint64_t now = base::fast_ns();
-  if (idle_from_ns_ != 0) idle_transport_ns_ += now - since;
+  if (brought && idle_from_ns_ != 0) idle_transport_ns_ += now - since;
   if (traced())
     note(kind::far_call, now, 0, 0, now - since, 0, transport::index(target),
          static_cast<std::uint16_t>(what));
@@ -126,6 +162,8 @@ void account::finish() noexcept {
   const std::uint64_t now = base::fast_ns();
   end_idle(now);
   stats_->life_ns = now - started_ns_;
+  stats_->cpu_ns = base::system_time_of_caller().cpu_ns - cpu_then_ns_;
+  stats_->aside_ns = base::put_aside_ns() - aside_then_ns_;
 }
 
 }  // namespace godwit::sched

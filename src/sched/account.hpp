@@ -6,6 +6,8 @@
 #pragma once
 
 #include "base/callers.hpp"
+#include "sched/spawn_sample.hpp"
+#include "sched/system_use.hpp"
 #include "sched/words.hpp"
 #include "trace/ring.hpp"
 
@@ -35,18 +37,26 @@ class account {
   void note_place(std::uint64_t now, const detail::place& where) noexcept;
   void note_callers(std::uint64_t now, const base::callers& who) noexcept;
 
+  /// The worker looks at its next spawns (samples_spawns) if it has not for a while. Only if traced().
+  void sample_spawns(std::uint64_t now) noexcept;
+  /// Every spawn is to be told.
+  bool samples_spawns() const noexcept { return spawns_.on(); }
+  void note_spawn(std::uintptr_t where) noexcept;
+
   /// The worker has no thread from now on, for this reason.
   void begin_idle(trace::idle_cause cause) noexcept;
   bool is_idle() const noexcept { return idle_from_ns_ != 0; }
   /// A thread is about to run, at @p now; that is not looked at while there is one.
   void end_idle(std::uint64_t now) noexcept;
-  /// A request to another host, begun at @p since, has been answered: gives back the time now.
-  std::uint64_t count_transport(std::uint64_t since, worker_no target, trace::far_request what) noexcept;
+  /// A request to another host, begun at @p since, has been answered: gives back the time now. @p brought: it
+  /// found something to run; else there was none to be had meanwhile, however long that took.
+  std::uint64_t count_transport(std::uint64_t since, worker_no target, trace::far_request what,
+                                bool brought) noexcept;
   /// A thread that waited at an outstanding join goes on at @p now; @p ready_ns: since it could, 0: not
   /// known.
   void count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexcept;
 
-  /// The worker ends.
+  /// The worker ends, on the OS thread that called init.
   void finish() noexcept;
 
   // Seen by another OS thread of the process while the worker goes on.
@@ -56,16 +66,22 @@ class account {
   std::vector<trace::event> idle_until(std::uint64_t now) const;
 
  private:
+  // A thread that was running stops.
+  void note_system(std::uint64_t now) noexcept;
+  void note_spawns(std::uint64_t now) noexcept;
+
   worker_stats* stats_ = nullptr;
   std::uint64_t& idle_of(worker_stats& stats) const noexcept;
   std::uint64_t idle_ns(std::uint64_t now) const noexcept;
 
   trace::ring events_;
-  std::uint64_t started_ns_ = 0;
+  std::uint64_t started_ns_ = 0, cpu_then_ns_ = 0, aside_then_ns_ = 0;
   std::uint64_t idle_from_ns_ = 0;       ///< without a thread since; 0: has one
-  std::uint64_t idle_transport_ns_ = 0;  ///< of that, waiting for other hosts
+  std::uint64_t idle_transport_ns_ = 0;  ///< of that, waiting for what other hosts had
   trace::idle_cause idle_cause_ = trace::idle_cause::no_work;
   base::callers callers_;  ///< of who waits
+  system_use system_;
+  spawn_sample spawns_;
 };
 
 /// worker_stats::stayed_at: so many more at that place for that reason, if there is room for it.

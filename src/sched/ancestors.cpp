@@ -3,12 +3,16 @@
 
 #include "base/code_place.hpp"
 #include "sched/frames.hpp"
+#include "sched/lazy_spawns.hpp"
 
 namespace godwit::sched {
 
-std::uint64_t ancestors::needed_end(const spawn_slot& parent, std::uint64_t top) const noexcept {
+std::uint64_t ancestors::needed_end(const spawn_slot& parent, std::uint64_t top,
+                                    std::uint64_t low) const noexcept {
   if (!here_.opts.check_frames) return top;
   if (deque_.is_sentinel(&parent)) return parent.bytes_end;  // decided where it was spawned
+  if (here_.shape.lazy_spawns)
+    return lazy_refers_to(parent, low, top, here_.region_high) ? here_.region_high : top;
   // iso: the ancestors' stacks lie anywhere, and its own is not among what existed then.
   return refers_to(parent, here_.shape.own_stacks ? here_.region_low : top, here_.region_high,
                    here_.region_low, here_.region_high, !here_.shape.own_stacks)

@@ -12,8 +12,9 @@ class ancestors {
  public:
   ancestors(const site& here, deque_owner& own) noexcept : here_(here), deque_(own) {}
 
-  /// Up to where stack bytes go with the thread that was spawned at @p parent and whose own end at @p top.
-  std::uint64_t needed_end(const spawn_slot& parent, std::uint64_t top) const noexcept;
+  /// Up to where stack bytes go with the thread that was spawned at @p parent and whose own are [@p low,
+  /// @p top).
+  std::uint64_t needed_end(const spawn_slot& parent, std::uint64_t top, std::uint64_t low) const noexcept;
   /// The thread at the bottom, whose stack ends at @p top, begins to run here, with the bytes up to
   /// @p bytes_end: the sentinel says so from now on. Remembers what its ancestors' frames look like.
   void came(std::uint64_t top, std::uint64_t bytes_end) noexcept;

@@ -63,7 +63,7 @@ void child_worker<P>::start(void (*root)(void*), void* arg) noexcept {
 }
 
 template <class P>
-void child_worker<P>::spawn_point(bool) noexcept {
+bool child_worker<P>::spawn_point(bool, bool) noexcept {
   base::fatal(
       "this run's policy is %s, but the program spawned with godwit::spawn or invoke: take the policy of the "
       "run "
@@ -73,7 +73,7 @@ void child_worker<P>::spawn_point(bool) noexcept {
 
 template <class P>
 ref child_worker<P>::pop_public(spawn_slot*) noexcept {
-  spawn_point(false);
+  spawn_point(false, false);
   return 0;
 }
 
@@ -88,6 +88,8 @@ ref child_worker<P>::spawn_task(detail::task_entry* entry, const detail::task_by
   t->closure_bytes = closure.size;
   t->spawned_at = spawned_at;
   t->made_by = number_of_thread();
+  put_carried(*t, child_takes());
+  add_strand(*here_.memory, carried_.scope());
   t->refers_to_stacks = here_.opts.check_frames && (refers_to_stacks(closure.data, closure.size) ||
                                                     refers_to_stacks(closure.boxed, closure.boxed_size));
   std::memcpy(t->closure(), closure.data, closure.size);
@@ -205,7 +207,8 @@ void child_worker<P>::arrive(const parcel& p, const data_part&) noexcept {
   t->float_control = p.float_control;
   t->entry = run_parcel;
   t->closure_bytes = sizeof p + p.bytes;
-  t->spawned_at = 0;
+  t->spawned_at = p.spawned_at;
+  put_carried(*t, {p.scope, p.segment});
   t->refers_to_stacks = false;
   std::memcpy(t->closure(), &p, sizeof p);
   std::memcpy(t->closure() + sizeof p, p.closure(), p.bytes);
@@ -260,15 +263,22 @@ void child_worker<P>::run_task(ref r, bool buried) noexcept {
   }
   account_.end_idle(now);
   idle_.thread_came();
-  if (account_.traced())
+  if (account_.traced()) {
     account_.note(kind::task, now, r, 0, from != here_.me ? now - start : 0, head.closure_bytes, index(from),
                   buried);
+    account_.note_callers(now, {{head.spawned_at}});
+  }
   here_.acquire_writes();
   base::set_float_control(head.float_control);
   const ref below = std::exchange(running_, r);
+  const carried words_below = carried_.now();
+  words_come(carried_by(head));
   const std::uint64_t number_below = std::exchange(number_, ++last_number_);
   head.entry(closure, head.closure_bytes, r);
   running_ = below;
+  end_segment();
+  strand_ended();
+  words_come(words_below);
   number_ = number_below;
   here_.release_writes();
   finish_task(r);
@@ -284,7 +294,7 @@ void child_worker<P>::finish_task(ref r) noexcept {
   const std::uint64_t before =  // JN1
       here_.net.remote_exchange(ref_worker(r), &here_.home<record>(r)->state, state_done);
   GODWIT_ASSERT(before != state_done, "a record is completed once");
-  if (before == state_detached) records_.free_unseen(r);
+  if (is_detached(before)) ended_detached(r, before);
 }
 
 template <class P>
@@ -336,6 +346,7 @@ template <class P>
 void child_worker<P>::complete(ref r) noexcept {
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (r != 0) {
+    end_segment();
     GODWIT_CHECK(r == here_.root, "only the root thread ends this way");
     if (account_.traced()) account_.note(kind::end, base::fast_ns(), r);
     here_.release_writes();
@@ -351,6 +362,7 @@ void child_worker<P>::complete(ref r) noexcept {
         if (w.current_ != nullptr && w.current_->stack_low != nullptr)
           w.free_stacks_.push_back(w.current_->stack_low);
         w.current_ = nullptr;
+        w.words_come({});
         w.account_.begin_idle(w.waiting_.empty() ? idle_cause::no_work : idle_cause::join);
         w.loop();
       },

@@ -27,7 +27,7 @@ class child_worker final : public worker {
   ~child_worker() override;
   void init(const worker_setup& setup) noexcept override;
   void start(void (*root)(void*), void* arg) noexcept override;
-  void spawn_point(bool child_may_leave) noexcept override;
+  bool spawn_point(bool child_may_leave, bool always_begins) noexcept override;
   ref pop_public(spawn_slot* b) noexcept override;
   ref spawn_task(detail::task_entry* entry, const detail::task_bytes& closure,
                  std::uintptr_t spawned_at) noexcept override;
@@ -55,10 +55,12 @@ class child_worker final : public worker {
     image* saved;   ///< while it waits in the queue
     ref waits_for;  ///< record of the join it stands at
     const detail::place* where;
+    carried takes;  ///< while it waits
   };
 
   [[noreturn]] void loop() noexcept override;
   void block(ref r, const detail::place& where, const char* what) noexcept override;
+  void run_here(ref) noexcept override {}  // who has begun stays anyway
 
   /// What others ask of this worker.
   void serve() noexcept {

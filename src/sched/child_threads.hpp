@@ -90,6 +90,7 @@ void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept 
           const auto p = *static_cast<parting*>(arg);
           child_worker& w = *p.self;
           thread* t = w.current_;
+          t->takes = w.carried_.now();
           w.enqueue(*t, sp, p.r, *p.where);
           // All who called it as a part of their joins wait now, too.
           while (t->caller != nullptr) {
@@ -99,6 +100,7 @@ void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept 
             t = caller;
           }
           w.current_ = nullptr;
+          w.words_come({});
           w.account_.begin_idle(p.r != 0 ? idle_cause::join : idle_cause::no_work);
           w.loop();
         },
@@ -117,6 +119,7 @@ void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for,
                                                  ? reinterpret_cast<std::byte*>(&t)
                                                  : reinterpret_cast<std::byte*>(here_.region_high));
   im->own_record = t.record;
+  im->takes = t.takes;
   im->waiting_for = im->waited_for = waits_for;
   im->parked_at = nullptr;
   im->suspended_ns = base::fast_ns();
@@ -155,6 +158,7 @@ void child_worker<P>::try_waiting() noexcept {
   here_.acquire_writes();
   idle_.thread_came();
   current_ = reinterpret_cast<thread*>(im->extra);
+  words_come(im->takes);
   const std::uintptr_t sp = im->sp;
   base::set_float_control(im->float_control);
   heap_.free(im);
@@ -174,6 +178,7 @@ void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) 
   GODWIT_ASSERT(me != nullptr, "a task is called from the join of a thread");
   me->waits_for = waits_for;
   me->where = &where;
+  me->takes = carried_.now();
   thread* t = new_thread(task);
   t->caller = me;
   context::sanitizer_on_stack(t->stack_low, thread_stack_bytes);

@@ -5,10 +5,14 @@
 #include <algorithm>
 
 #include "sched/continuation_arrive.hpp"
+#include "sched/continuation_lazy.hpp"
+#include "sched/continuation_span.hpp"
+#include "sched/continuation_spawn.hpp"
 #include "sched/continuation_stacks.hpp"
 #include "sched/continuation_stay.hpp"
 #include "sched/continuation_suspend.hpp"
 #include "sched/continuation_turns.hpp"
+#include "sched/continuation_unbegun.hpp"
 
 namespace godwit::sched {
 
@@ -41,8 +45,13 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
     most_kept_stacks_ = here_.shape.stacks->most_kept();
     more_stacks();
   }
-  // iso: the first spawn is looked at (check_own_stack).
-  const bool asked = iso || here_.forced != choice::force_steal::none;
+  if constexpr (lazy) {
+    here_.shape.lazy_spawns = true;
+    const auto& l = here_.memory->where();
+    lazy_spawns_.init(reinterpret_cast<spawn_slot*>(here_.memory->common() + l.slots), l.slots_bytes);
+  }
+  // iso: the first spawn is looked at (check_own_stack). lazy: all that are of another policy.
+  const bool asked = iso || lazy || here_.forced != choice::force_steal::none;
   detail::hot().poll.store(asked ? 1 : poll_unasked(), std::memory_order_relaxed);
 }
 
@@ -51,15 +60,15 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
   if (root != nullptr) {
     const ref r = records_.make();
     GODWIT_CHECK(r == here_.root, "the root thread's record is the first object");
-    std::uintptr_t top = here_.region_high;
-    if constexpr (iso) top = own_stacks_.root_top();
+    std::uintptr_t top = here_.region_high, end = top;
+    if constexpr (iso) top = end = own_stacks_.root_top();
     if constexpr (stacks_stay) {
       top = here_.shape.stacks->root_top();
+      end = here_.shape.stacks->end_of(top);
       context::sanitizer_forget(
-          std::max(here_.shape.stacks->low_of(top), top - (std::uintptr_t{1} << 20)) / 64 * 64,
-          here_.shape.stacks->end_of(top));
+          std::max(here_.shape.stacks->low_of(top), top - (std::uintptr_t{1} << 20)) / 64 * 64, end);
     }
-    enter_thread(top, top, r);
+    enter_thread(end, end, r, {});
     if (account_.traced()) account_.note(kind::start, base::fast_ns(), r);
     if constexpr (P::spans) strand_begins(0);
     announce_stack(top - 64);
@@ -96,6 +105,7 @@ void continuation_worker<P>::loop() noexcept {
     if constexpr (stalls) try_waiting();  // before the own queue, likewise
     if (const ref r = arrivals_.pop()) resume_image(r);
     GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running takes threads");
+    if (std::exchange(looks_first_, false)) look_at_others();
     if (!ready_.empty()) {
       const ref r = P::crude_scheme ? ready_.pop_newest() : ready_.pop();
       if (r != 0) resume_image(r);
@@ -105,10 +115,7 @@ void continuation_worker<P>::loop() noexcept {
       idle_.become_idle();
       continue;
     }
-    if (here_.uniform)
-      look_at_anybody();
-    else
-      look_at_all();
+    look_at_others();
     if (idle_.end_of_round()) {
       idle_.become_idle();
       if (idle_.is_idle()) work_on({});  // PA5: what has come with its part is in use until it begins
@@ -122,6 +129,14 @@ void continuation_worker<P>::deliver_events() noexcept {
   if constexpr (!can_park) return;
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running makes threads ready");
   if (events_.pending() || ((ready_.empty() || events_.is_due()) && events_.collect(0))) events_.deliver();
+}
+
+template <class P>
+void continuation_worker<P>::look_at_others() noexcept {
+  if (here_.uniform)
+    look_at_anybody();
+  else
+    look_at_all();
 }
 
 /// victims=near: some workers of this host, then another host.
@@ -176,7 +191,7 @@ void continuation_worker<P>::look_far() noexcept {
 template <class P>
 loot continuation_worker<P>::take_continuation(worker_no victim, const spawn_slot& own,
                                                const spawn_slot& above, spawn_slot* place) noexcept {
-  const std::uint64_t low = own.sp - context::fork_bytes_below;
+  const std::uint64_t low = own.sp - bytes_below;
   const std::uint64_t top = stack_end(own.sp, above);
   const std::uint64_t bytes_end = own_stack ? top : own.bytes_end;
   GODWIT_ASSERT(here_.is_stack(low, top, bytes_end), "a continuation's stack lies where stacks lie");
@@ -190,7 +205,11 @@ loot continuation_worker<P>::take_continuation(worker_no victim, const spawn_slo
         here_.net.remote_get(victim, reinterpret_cast<void*>(from), reinterpret_cast<const void*>(from),
                              to - from);
     };
-    if (here_.opts.check_frames && !iso) {
+    if constexpr (lazy) {
+      copy(own.sp, bytes_end);
+      lazy_spawns::put_below(reinterpret_cast<std::byte*>(low), own,
+                             *here_.memory->at(victim, lazy_site_of(own)), own.record);
+    } else if (here_.opts.check_frames && !iso) {
       constexpr std::uint64_t word = sizeof(std::uintptr_t);
       copy(low, own.sp);
       auto* const frames = reinterpret_cast<std::byte*>(own.sp);
@@ -201,7 +220,16 @@ loot continuation_worker<P>::take_continuation(worker_no victim, const spawn_slo
       copy(low, bytes_end);
     }
   }
-  return {own.sp, own.fp, own.extra, low, top, bytes_end, above.record, own.record, own.float_control};
+  return {lazy ? low : own.sp,
+          own.fp,
+          own.extra,
+          low,
+          top,
+          bytes_end,
+          above.record,
+          own.record,
+          own.float_control,
+          leaves_deque(carried_along(*here_.memory, *here_.words_of(victim), own))};
 }
 
 template <class P>
@@ -243,7 +271,8 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   if (account_.traced())
     account_.note(kind::steal, now, got.own_record, got.status, now - before, bytes, index(victim), level);
   idle_.wake_one();  // where there was one, there may be more
-  resume(got, loot_kind::fork, here_.one_host() ? data_part{} : here_.words_of(victim)->data());
+  resume(got, lazy ? loot_kind::suspended : loot_kind::fork,
+         here_.one_host() ? data_part{} : here_.words_of(victim)->data());
 }
 
 /// Stalling join: look at the thread that has waited longest.
@@ -262,6 +291,14 @@ void continuation_worker<P>::try_waiting() noexcept {
   resume_image(here_.ref_of_image(im));
 }
 
+/// What hand_over has left out.
+inline void complete_yielded(image& im) noexcept {
+  im.low = im.sp;
+  im.fp = im.extra = im.status = 0;
+  im.exceptions = {};
+  im.takes = {};
+}
+
 /// Comes back only if the thread had not begun, and was sent on.
 template <class P>
 void continuation_worker<P>::resume_image(ref r) noexcept {
@@ -270,11 +307,12 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   GODWIT_ASSERT(here_.is_near(r), "threads of other hosts are brought first");
   const worker_no from = ref_worker(r);
   image copy;
-  const image& head =
+  image& head =
       stacks_stay ? *here_.at<image>(r) : copy;  // where stacks stay it is gone as soon as its thread runs
   if constexpr (stacks_stay) {
     if (head.sp == 0) begin_thread(r - fresh_thread::image_at);
     if (head.sp == not_begun) return begin_parcel(r);
+    if (hands_over && head.yielded) complete_yielded(head);
     GODWIT_ASSERT(here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&head)) == head.top,
                   "an image lies on the stack of its thread");
     GODWIT_ASSERT(block_at(head.top)->suspended == &head, "who is resumed is suspended");
@@ -317,64 +355,28 @@ void continuation_worker<P>::run_image(const image& head, worker_no from, std::u
   GODWIT_ASSERT(here_.exceptions.state->empty(), "EX1: who has left took its exceptions along");
   if (!head.exceptions.empty()) [[unlikely]] {
     *here_.exceptions.state = head.exceptions;
-    context::look_for_exceptions();
+    context::look_at_spawns();
   }
   resume({head.sp, head.fp, head.extra, head.low, head.top, own_stack ? head.top : head.bytes_end,
-          head.own_record, head.status, head.float_control},
+          head.own_record, head.status, head.float_control, head.takes},
          head.fork ? loot_kind::fork : loot_kind::suspended, head.data);
-}
-
-template <class P>
-void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
-  const bool thrown = !here_.exceptions.state->empty();
-  std::uint32_t unasked = context::poll_exceptions;
-  if (!thrown && detail::hot().poll.load(std::memory_order_relaxed) == unasked &&
-      detail::hot().poll.compare_exchange_strong(unasked, poll_unasked(), std::memory_order_relaxed))
-    return;
-  catch_up();
-  spend(base::step::look);  // of the poll word: and however often a thread spawns, time passes
-  detail::hot().poll.store(poll_unasked(), std::memory_order_relaxed);
-  // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a
-  // request (way am) or a letter could wait for as long as nobody else asks.
-  base::fence();
-  check_own_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), detail::hot().bottom[-1].sp);
-  if (thrown) parents_leave();  // EX1; before anybody else's code runs here
-  inbox_.serve();
-  serve_mailbox();
-  delay();
-  if (here_.words->put_aside.load(std::memory_order_relaxed) != 0) put_aside();
-  if (here_.forced != choice::force_steal::none) return force(child_may_leave);
-  spawn_slot* end = deque_.next_split();
-  if (end == detail::hot().split) return;
-  const unexposed inside;  // from here on: a half-encoded frame must not become public by signal
-  if (detail::hot().pending != nullptr)
-    exposure_.encode_pending(iso ? here_.region_low : end[-1].sp, here_.region_high);
-  end = deque_.next_split();
-  if (end == detail::hot().split) return;  // the signal was faster
-  exposure_.expose(end, base::float_control());
-  idle_.wake_one();
-}
-
-template <class P>
-ref continuation_worker<P>::pop_public(spawn_slot* b) noexcept {
-  const unexposed inside;
-  catch_up();
-  const auto popped = deque_.pop_public(
-      b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
-  return popped.parent_here ? 0 : popped.record;
 }
 
 template <class P>
 void continuation_worker<P>::complete(ref r) noexcept {
   GODWIT_ASSERT(r != 0, "a thread completes a record");
   GODWIT_ASSERT(deque_.empty(), "a thread whose parent left is the last of its region");
+  end_segment();
   detail::hot().in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if constexpr (P::spans) {
     const std::uint64_t span = strand_ends();
     here_.words->stats.span_ns = std::max(here_.words->stats.span_ns, span);
-    if (here_.is_near(r)) here_.at<record>(r)->span_ns = span;
+    below_span_ =
+        here_.is_near(r)
+            ? std::atomic_ref(here_.at<record>(r)->span_ns).exchange(span, std::memory_order_relaxed)
+            : 0;
   }
   if (r != here_.root) check_own_stack(here, deque_.sentinel().sp);
   scheduler_stack_.announce(here, iso           ? own_stacks_.top_of(here)
@@ -394,6 +396,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
   if constexpr (own_stack) began_later = w.end_own_stack(w.ended_sp_);
   w.here_.release_writes();
   w.delay();
+  w.strand_ended();
   std::uint64_t now = hands_over && !w.account_.traced() ? 0 : base::fast_ns();
   if (r == w.here_.root) {
     if (w.account_.traced()) w.account_.note(kind::end, now, r);
@@ -407,10 +410,13 @@ void continuation_worker<P>::completed_entry(void* arg) {
   if (now != 0) w.records_.stamp_done(r, now);
   std::uint64_t waiting = w.records_.exchange_state(r, state_done);  // JN1
   GODWIT_ASSERT(waiting != state_done, "a record is completed once");
-  const bool follows = waiting > state_detached;
+  const bool follows = is_image(waiting);
+  if constexpr (P::spans)
+    if (is_detached(waiting) && (w.below_span_ & is_part) != 0)
+      w.here_.template at<record>(r)->part = w.below_span_;
   if (w.account_.traced()) w.account_.note(kind::end, now, r, 0, 0, 0, 0, follows);
   if (!follows) {
-    if (waiting == state_detached) w.records_.free_unseen(r);
+    if (is_detached(waiting)) w.ended_detached(r, waiting);
     w.next_thread(idle_cause::no_work);
   }
   if (now == 0) now = base::fast_ns();
@@ -420,7 +426,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
   const bool comes = !is_far || w.bring_image(waiting, head);
   ref next = is_far ? head.next : w.records_.next_waiter(waiting);
   w.mark_ready(waiting, r, now);
-  while (next > state_detached) {
+  while (is_image(next)) {
     const ref after = w.records_.next_waiter(next);
     w.mark_ready(next, r, now);
     w.push_ready(next, now);
@@ -432,8 +438,10 @@ void continuation_worker<P>::completed_entry(void* arg) {
     w.push_ready(waiting, now);
     w.next_thread(idle_cause::no_work);
   }
-  if (!comes) {
-    w.tell_home(waiting);
+  const bool leaves =
+      !is_far && w.here_.template at<image>(waiting)->goes_home && ref_worker(waiting) != w.here_.me;
+  if (!comes || leaves) {
+    leaves ? w.go_home(waiting) : w.tell_home(waiting);
     w.next_thread(idle_cause::no_work);
   }
   w.records_.will_be_read(r);
@@ -451,46 +459,19 @@ void continuation_worker<P>::mark_ready(ref waiter, ref completed, std::uint64_t
   if constexpr (P::spans) im->span_ns = std::max(im->span_ns, span_of(completed));
 }
 
-template <class P>
-std::uint64_t continuation_worker<P>::span_of(ref r) const noexcept {
-  return here_.is_near(r) ? here_.at<record>(r)->span_ns : 0;
-}
-
-template <class P>
-void continuation_worker<P>::strand_begins(std::uint64_t span) noexcept {
-  span_ns_ = span;
-  strand_from_ns_ = base::fast_ns();
-}
-
-template <class P>
-std::uint64_t continuation_worker<P>::span_now() const noexcept {
-  if constexpr (P::spans) return span_ns_ + base::fast_ns() - strand_from_ns_;
-  return 0;
-}
-
-template <class P>
-std::uint64_t continuation_worker<P>::strand_ends() noexcept {
-  const std::uint64_t time = base::fast_ns() - strand_from_ns_;
-  here_.words->stats.work_ns += time;
-  return span_ns_ + time;
-}
-
-template <class P>
-void continuation_worker<P>::joined(ref r) noexcept {
-  if constexpr (P::spans) strand_begins(std::max(strand_ends(), span_of(r)));
-}
-
 namespace {
 constexpr maker_rows makers_ = of_each_row(policy_rows{}, [](auto row) -> worker_makers {
   if constexpr (policy_table[row].steals_children) {
     return {};
   } else {
     // Threads have every stack at an address of its own anyway.
-    constexpr bool as_greedy = continuations<row>::iso_address;
+    // Lazy spawns are found where stacks are copied, in processes; run refuses them elsewhere.
+    constexpr bool as_greedy = continuations<row>::iso_address || continuations<row>::lazy;
     using in_place = continuations<as_greedy ? static_cast<std::size_t>(choice::policy::greedy) : row>;
     return {made<continuation_worker<on<continuations<row>, on_processes>>>,
             made<continuation_worker<on<in_place, on_threads>>>,
-            made<continuation_worker<on<continuations<row>, on_sim>>>};
+            made<continuation_worker<
+                on<std::conditional_t<continuations<row>::lazy, in_place, continuations<row>>, on_sim>>>};
   }
 });
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/world.hpp"
 #include "sched/arrivals.hpp"
+#include "sched/lazy_spawns.hpp"
 #include "sched/policies.hpp"
 #include "sched/stack_range.hpp"
 #include "sched/wait_queue.hpp"
@@ -33,8 +34,15 @@ class continuation_worker final : public worker {
  public:
   void init(const worker_setup& setup) noexcept override;
   void start(void (*root)(void*), void* arg) noexcept override;
-  void spawn_point(bool child_may_leave) noexcept override;
+  bool spawn_point(bool child_may_leave, bool always_begins) noexcept override;
+  bool look_at_spawn(bool child_may_leave, bool always_begins) noexcept;
+  bool refuses_child() noexcept;
   ref pop_public(spawn_slot* b) noexcept override;
+  void find_spawns() noexcept override;
+  void find_spawns_of(const context::frame_registers& interrupted) noexcept override;
+  lazy_way lazy_child_returned(std::uintptr_t value, std::uintptr_t give) noexcept override;
+  lazy_way lazy_child_failed(ref error) noexcept override;
+  void lazy_spawn_point() noexcept override;
   void* new_stack() noexcept override;
   void free_stack(void* top) noexcept override;
   void more_stacks() noexcept override;
@@ -44,7 +52,10 @@ class continuation_worker final : public worker {
   bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
             const detail::place& where) noexcept override;
   std::uint64_t span_now() const noexcept override;
-  ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;
+  ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes, priority level,
+                    bool always_begins) noexcept override;
+  bool run_if_unbegun(ref r) noexcept override;
+  void run_unbegun_of_scope() noexcept override;
   bool migrate(worker_no to, bool exactly, std::uintptr_t frames,
                const detail::place& where) noexcept override;
   void arrive(const parcel& what, const data_part& data) noexcept override;
@@ -57,6 +68,9 @@ class continuation_worker final : public worker {
   static constexpr bool stacks_stay = Policy::stacks_stay;
   static constexpr bool can_park = Policy::can_park;
   static constexpr bool takes_turns = Policy::takes_turns;
+  static constexpr bool lazy = Policy::lazy;
+  /// of a continuation that goes to another worker: it begins so far below its frames
+  static constexpr std::size_t bytes_below = lazy ? lazy_spawns::bytes_below : context::fork_bytes_below;
   /// From thread to thread without the scheduler loop in between, where only the own queue matters.
   static constexpr bool hands_over = stacks_stay && !stalls && !Policy::crude_scheme && !Policy::spans;
   /// every thread has one, and it is never copied inside a host
@@ -66,6 +80,7 @@ class continuation_worker final : public worker {
 
   [[noreturn]] void loop() noexcept override;
   void block(ref r, const detail::place& where, const char* what) noexcept override;
+  void run_here(ref r) noexcept override { arrivals_.push(r); }
   void announce_stack_now(std::uintptr_t sp) noexcept override;
   void announce_thread(std::uintptr_t sp) noexcept override;
   void forget_frames(std::uintptr_t sp, std::uintptr_t high) noexcept;
@@ -84,6 +99,7 @@ class continuation_worker final : public worker {
   }
   void deliver_events() noexcept;
   void look_at(worker_no v) noexcept;  // these come back if they got nothing
+  void look_at_others() noexcept;
   void look_at_all() noexcept;
   void look_at_anybody() noexcept;
   void look_far() noexcept;
@@ -96,6 +112,8 @@ class continuation_worker final : public worker {
   bool names_freed_only(const image& im) const noexcept;
   bool bring_image(ref r, image& head) noexcept;
   void run_image(const image& head, worker_no from, std::uint64_t since) noexcept;  // does not come back
+  void sample_spawn() noexcept;
+  void expose() noexcept;
   void force(bool child_may_leave) noexcept;
   void parents_leave() noexcept;
   void put_aside() noexcept;
@@ -103,7 +121,8 @@ class continuation_worker final : public worker {
   void oldest_leave(unsigned most, bool in_front, bool stay, Which&& which) noexcept;
   /// poll while nobody asks for anything.
   std::uint32_t poll_unasked() const noexcept {
-    return here_.exceptions.tells ? 0 : context::poll_exceptions;
+    // lazy: who spawns by another policy is to hear of it
+    return here_.exceptions.tells && !lazy ? 0 : context::poll_exceptions;
   }
   static void suspended_entry(void* arg, std::uintptr_t sp);
   static void completed_entry(void* arg);
@@ -131,6 +150,18 @@ class continuation_worker final : public worker {
   void cancel(image* im, std::uintptr_t sp, const parting& p) noexcept;  // does not come back
   void go_on_with_parent(const parting& p) noexcept;                     // likewise
   static void fresh_entry(void* arg);
+  // A thread that has not begun is run by who waits for it: docs/protocols/park.md.
+  static const fresh_thread& unbegun(const image& im) noexcept;
+  bool may_run_unbegun(const carried& mine) noexcept;
+  bool take_unbegun(ref r) noexcept;
+  ref take_next_unbegun() noexcept;
+  static void run_unbegun(ref r) noexcept;
+  static void refuse_unbegun(fresh_thread& t, ref r) noexcept;
+  void complete_unbegun(ref r) noexcept;
+  [[gnu::noinline, gnu::visibility("hidden")]] static detail::word_pair unbegun_entry(std::uintptr_t r,
+                                                                                      std::uintptr_t,
+                                                                                      spawn_slot* slot,
+                                                                                      void*) noexcept;
   void take_in(image* im, ref r, bool exactly) noexcept;
   void begin_parcel(ref r) noexcept;
   static void parcel_entry(void* arg);
@@ -140,9 +171,15 @@ class continuation_worker final : public worker {
   std::uintptr_t take_stack() noexcept;
   [[noreturn]] void no_more_stacks() const noexcept;
   bool may_hand_over() noexcept;
+  bool loop_has_more() const noexcept;
+  void yield_by_loop() noexcept;
+  bool has_registers_only() const noexcept;
+  struct handing {
+    image* yields;
+    ref next;  ///< of an image
+  };
   void hand_over() noexcept;
   static void handed_over_entry(void* arg, std::uintptr_t sp);
-  void handed_over(image* im, std::uintptr_t sp) noexcept;
   void next_thread(trace::idle_cause cause) noexcept;  // does not come back
   void begin_thread(ref r) noexcept;                   // does not come back
   /// @p room: where stacks stay, on the thread's own stack. @p running: it is the thread that runs, or its
@@ -155,6 +192,8 @@ class continuation_worker final : public worker {
     if constexpr (stacks_stay) return here_.shape.stacks->end_of(sp);
     return below.sp;
   }
+  /// So many threads at most begin on top of each other because they are joined: a slot of the deque each.
+  static constexpr std::ptrdiff_t most_nested = 1024;
   /// Where stacks stay: of the stack that ends at @p end.
   static detail::thread_block* block_at(std::uintptr_t end) noexcept {
     return reinterpret_cast<detail::thread_block*>(end - stack::pool::block_bytes);
@@ -175,15 +214,22 @@ class continuation_worker final : public worker {
   std::uint64_t strand_ends() noexcept;
   std::uint64_t span_of(ref r) const noexcept;
 
+  void look_at_return() noexcept;
+  ref pop_lazy(spawn_slot*& mine) noexcept;
+
+  lazy_spawns lazy_spawns_{here_};
   arrivals arrivals_{here_};
-  wait_queue waiting_;           // stalling join
-  stack_range own_stacks_;       // iso
-  std::uintptr_t ended_sp_ = 0;  // own_stack: where the thread that is ending stood
+  wait_queue waiting_;            // stalling join
+  stack_range own_stacks_;        // iso
+  std::uintptr_t ended_sp_ = 0;   // own_stack: where the thread that is ending stood
+  std::uint64_t below_span_ = 0;  // spans: what its span replaced: perhaps the number of a part
   // stacks_stay: stacks that ended here and did not begin here since the pool got some
   unsigned kept_stacks_ = 0;
   unsigned most_kept_stacks_ = 0;
-  std::uint32_t straight_ = 0;  // turns since the loop was entered
-  bool watched_ = false;        // traced, or delayed: threads go by way of the loop
+  std::uint32_t straight_ = 0;      // turns since the loop was entered
+  std::uint32_t yields_alone_ = 0;  // yields that found nobody else here
+  bool looks_first_ = false;        // at other workers, then at the own queue
+  bool watched_ = false;            // traced, or delayed: threads go by way of the loop
   std::uint64_t strand_from_ns_ = 0;
   std::uint64_t span_ns_ = 0;  // longest chain up to the strand's begin
 };

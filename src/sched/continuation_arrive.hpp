@@ -27,10 +27,11 @@ void continuation_worker<P>::arrive(const parcel& p, const data_part& data) noex
   im->parked_at = nullptr;
   im->fork = true;  // who hands over looks at that: there is no stack to go to
   im->bound = true;
-  im->searched = false;
+  im->searched = im->high = im->goes_home = false;
   im->suspended_ns = im->ready_ns = im->span_ns = 0;
   im->where = {};
   im->data = data;
+  im->takes = {p.scope, p.segment};
   im->what = p;
   im->what.object = here_.ref_of(im);
   std::memcpy(static_cast<void*>(im + 1), p.closure(), p.bytes);
@@ -43,7 +44,7 @@ void continuation_worker<P>::take_in(image* im, ref r, bool exactly) noexcept {
   if (exactly)
     arrivals_.push(r);
   else
-    push_near(im, r, false);
+    push_near(im, r, rank::last);
 }
 
 /// Of a thread without a stack. Comes back if it was sent on. PA3
@@ -59,7 +60,10 @@ void continuation_worker<P>::begin_parcel(ref r) noexcept {
   here_.acquire_writes();
   const std::uint64_t now = account_.traced() || account_.is_idle() ? base::fast_ns() : 0;
   account_.end_idle(now);
-  if (account_.traced()) account_.note(kind::start, now, im.what.record);
+  if (account_.traced()) {
+    account_.note(kind::start, now, im.what.record);
+    account_.note_callers(now, {{im.what.spawned_at}});
+  }
   std::uintptr_t end = here_.region_high;  // of the stack
   std::uintptr_t begin = end - 64;
   if constexpr (iso) {
@@ -74,7 +78,7 @@ void continuation_worker<P>::begin_parcel(ref r) noexcept {
                   "the block of a thread that begins is empty");
     block_at(end)->number = im.what.record;
   }
-  enter_thread(end, end, im.what.record);
+  enter_thread(end, end, im.what.record, im.takes);
   work_on(data);
   base::set_float_control(im.what.float_control);
   if constexpr (P::spans) strand_begins(im.span_ns);
@@ -99,7 +103,7 @@ template <class P>
 bool continuation_worker<P>::may_leave(std::uintptr_t frames, bool far) noexcept {
   if (!here_.exceptions.state->empty()) return false;
   const spawn_slot& parent = detail::hot().bottom[-1];
-  std::uintptr_t end = ancestors_.needed_end(parent, parent.sp);
+  std::uintptr_t end = ancestors_.needed_end(parent, parent.sp, frames);
   if constexpr (iso) end = own_stacks_.top_of(frames);
   return !names(frames, end, own_heap_) && !(far && names(frames, end, here_.shape.hosts_heaps));
 }
@@ -107,6 +111,7 @@ bool continuation_worker<P>::may_leave(std::uintptr_t frames, bool far) noexcept
 template <class P>
 bool continuation_worker<P>::migrate(worker_no to, bool exactly, std::uintptr_t frames,
                                      const detail::place& where) noexcept {
+  if constexpr (lazy) find_spawns();
   if constexpr (!stacks_stay) {
     if (detail::hot().pending != nullptr)
       exposure_.encode_pending(here_.region_low, iso ? here_.region_high : detail::hot().bottom[-1].sp);
@@ -156,6 +161,7 @@ template <class P>
 void continuation_worker<P>::send_away(image* im, const leaving& why, bool parent_here) noexcept {
   im->bound = true;
   im->data = {};
+  if (!here_.net.is_near(why.to)) im->takes.scope = taken_along(*here_.memory, im->takes.scope);
   migrant m{here_.ref_of_image(im), why.exactly};
   ++here_.words->stats.threads_left;
   if (!parent_here && !here_.net.is_near(why.to)) idle_.thread_left();

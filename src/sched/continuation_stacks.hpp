@@ -85,6 +85,7 @@ bool continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
     // only those have one, and they end here
     GODWIT_ASSERT(block_at(end)->suspended == nullptr, "a thread that ends is not suspended");
     const bool began_later = std::exchange(block_at(end)->number, 0) != 0;
+    if (began_later) block_at(end)->high = 0;
     keep_stack(reinterpret_cast<void*>(here_.shape.stacks->top_before(end)));
     return began_later;
   } else {

@@ -17,7 +17,8 @@ void continuation_worker<P>::put_aside() noexcept {
     constexpr unsigned most = 4;
     const unexposed inside;
     oldest_leave(most, false, true, [&](const spawn_slot& own) {
-      return names_heap(own, own.bytes_end, here_.shape.hosts_heaps);
+      const stack::range& heaps = here_.shape.hosts_heaps;
+      return names_heap(own, own.bytes_end, heaps) || (lazy && names_heap(*lazy_site_of(own), heaps));
     });
   }
 }
@@ -37,7 +38,7 @@ void continuation_worker<P>::note_stay(const image& im) noexcept {
   ++here_.words->stats.threads_stayed;
   const bool waited = im.where.line != 0;
   spawn_slot slot{};
-  slot.sp = im.sp;
+  slot.sp = im.sp + (lazy ? bytes_below : 0);
   slot.extra = im.extra;
   const std::uintptr_t at = waited ? reinterpret_cast<std::uintptr_t>(im.where.file) : spawned_at(slot);
   const bool stale = im.stale_words || names_freed_only(im);

@@ -36,8 +36,10 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
   im->exceptions = {};
-  im->searched = im->stale_words = false;
+  im->searched = im->stale_words = im->high = im->yielded = false;
+  if constexpr (stacks_stay) im->high = block_at(top)->high != 0;
   im->bound = running && !here_.exceptions.state->empty();
+  im->goes_home = im->bound && !detail::one_heap() && !detail::host_heap();
   if (im->bound) [[unlikely]]
     std::swap(im->exceptions, *here_.exceptions.state);
   if constexpr (!stacks_stay) im->data = here_.one_host() ? data_part{} : here_.words->data();
@@ -98,9 +100,10 @@ void continuation_worker<P>::oldest_leave(unsigned most, bool in_front, bool sta
                                       own.sp - context::fork_bytes_below);
           const std::uint64_t top = stack_end(own.sp, above);
           if (iso && own.bytes_end != above.sp) ancestors_.refuse_reference(spawned_at(above));
-          image* im = new_image(own.sp - context::fork_bytes_below, top, own_stack ? top : own.bytes_end,
-                                room, &own == detail::hot().bottom - 1);
-          im->sp = own.sp;
+          image* im = new_image(own.sp - bytes_below, top, own_stack ? top : own.bytes_end, room,
+                                &own == detail::hot().bottom - 1);
+          if constexpr (lazy) lazy_spawns::put_below(im->bytes(), own, *lazy_site_of(own), own.record);
+          im->sp = lazy ? im->low : own.sp;
           im->fp = own.fp;
           im->extra = own.extra;
           im->own_record = above.record;
@@ -110,11 +113,12 @@ void continuation_worker<P>::oldest_leave(unsigned most, bool in_front, bool sta
             im->stale_words = names_freed_only(*im);
           }
           im->waiting_for = 0;
-          im->fork = true;
+          im->fork = !lazy;
           im->where = {};
           im->parked_at = nullptr;
           im->span_ns = span;
-          if (here_.opts.check_frames && !iso) own.frame_hash = frame_hash(own.sp, top);
+          im->takes = leaves_deque(carried_along(*here_.memory, *here_.words, own));
+          if (here_.opts.check_frames && !iso && !lazy) own.frame_hash = frame_hash(own.sp, top);
           r = here_.ref_of_image(im);
           if (account_.traced()) {  // from here on the child is the bottom thread
             const std::uint64_t now = base::fast_ns();
@@ -133,6 +137,13 @@ void continuation_worker<P>::oldest_leave(unsigned most, bool in_front, bool sta
 
 template <class P>
 void continuation_worker<P>::block(ref r, const detail::place& where, const char* what) noexcept {
+  if constexpr (hands_over) {
+    if (r != 0 && run_if_unbegun(r)) {
+      auto& w = static_cast<continuation_worker&>(this_worker());  // perhaps another one
+      if (!w.records_.is_complete(r)) w.block(r, where, what);
+      return;
+    }
+  }
   leaving why{.waiting_for = r, .where = &where, .what = what};
   leave(why);
 }
@@ -149,6 +160,7 @@ bool continuation_worker<P>::park(detail::publish_fn* publish, void* arg, detail
 /// than the caller's.
 template <class P>
 bool continuation_worker<P>::leave(leaving& why) noexcept {
+  if constexpr (lazy) find_spawns();
   // This thread's frames may leave: [here, where its parent's begin).
   if (detail::hot().pending != nullptr)
     exposure_.encode_pending(here_.region_low, iso ? here_.region_high : detail::hot().bottom[-1].sp);
@@ -156,8 +168,8 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   scheduler_stack_.announce();
   if constexpr (stacks_stay) {
-    alignas(64) image room;
-    why.room = &room;
+    alignas(64) image_room room;
+    why.room = &room.im;
     const std::uintptr_t end = here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
     if (account_.traced() && why.waits()) account_.waits_at(*why.where, end);
     const bool woken = suspend_in_place(end, suspended_entry, &why) == 0;
@@ -166,7 +178,9 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
   } else {
     if (account_.traced() && why.waits())
       account_.waits_at(*why.where, iso ? here_.region_high : detail::hot().bottom[-1].sp);
-    return godwit_ctx_suspend(scheduler_stack_.end(), suspended_entry, &why) == 0;
+    const bool woken = godwit_ctx_suspend(scheduler_stack_.end(), suspended_entry, &why) == 0;
+    if constexpr (lazy) detail::hot().in_runtime = 0;  // LZ3
+    return woken;
   }
 }
 
@@ -206,9 +220,11 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   here_.release_writes();
   note_suspension(*im, sp, p, why, where);
   delay();
+  if (p.parent_here) part_segments();  // SE5: before somebody can resume it
   if (!publish(im, p, why)) cancel(im, sp, p);
   ++here_.words->stats.suspends;
   if (p.parent_here) go_on_with_parent(p);
+  words_come({});
   next_thread(why.what != nullptr    ? idle_cause::wait
               : why.waiting_for != 0 ? idle_cause::join
                                      : idle_cause::no_work);
@@ -218,8 +234,9 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
 /// left of their frames?
 template <class P>
 void continuation_worker<P>::check_left_frames(const spawn_slot* first, const spawn_slot* last) noexcept {
-  // iso: the stack of a parent that ended elsewhere may be another thread's by now.
-  if (!here_.opts.check_frames || iso) return;
+  // iso: the stack of a parent that ended elsewhere may be another thread's by now. lazy: a result is put
+  // into the parent's frame, wherever the parent is.
+  if (!here_.opts.check_frames || iso || lazy) return;
   for (const spawn_slot* s = first + 1; s <= last; ++s)
     if (s->frame_hash != last_frame_hash(s->sp, stack_end(s->sp, s[-1])))
       ancestors_.lost_write(spawned_at(*s));
@@ -236,7 +253,7 @@ typename continuation_worker<P>::parting continuation_worker<P>::part_from_paren
   GODWIT_ASSERT(detail::hot().in_runtime != 0, "the expose signal keeps its hands off meanwhile");
   detail::hot().bottom = b;
   p.top = b->sp;
-  p.bytes_end = ancestors_.needed_end(*b, p.top);
+  p.bytes_end = ancestors_.needed_end(*b, p.top, sp);
   if (b < detail::hot().split) {
     const auto popped = deque_.pop_public(
         b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
@@ -244,15 +261,17 @@ typename continuation_worker<P>::parting continuation_worker<P>::part_from_paren
     GODWIT_ASSERT(p.parent_here || deque_.empty(), "a thread whose parent left is the last of its region");
     if (!p.parent_here) {
       p.own = popped.record;
+      carried_.moved_down();
       p.top = popped.top;
     }
   }
   if (p.parent_here) {
     if (b->record == 0) {
       b->record = records_.make_unexposed();
-      here_.at<record>(b->record)->spawned_at = spawned_at(*b);
+      here_.at<record>(b->record)->spawned_at = spawned_at(*b, lazy);
     }
     p.own = b->record;
+    add_strand(*here_.memory, carried_.scope_of(b));  // the thread that leaves
   }
   GODWIT_ASSERT(p.own != 0, "a thread completes a record");
   if (iso && p.bytes_end != p.top) ancestors_.refuse_reference(spawned_at(*b));
@@ -275,6 +294,7 @@ image* continuation_worker<P>::copy_out(std::uintptr_t sp, const parting& p, con
   im->fork = false;
   im->where = where;
   im->parked_at = why.publish != nullptr ? why.what : nullptr;
+  im->takes = carried_.now();
   return im;
 }
 
@@ -299,6 +319,7 @@ bool continuation_worker<P>::publish(image* im, const parting& p, const leaving&
   }
   const ref me = here_.ref_of_image(im);
   if (why.waiting_for == 0) {
+    im->high = false;                    // who yields lets all others go first
     push_ready(me, 0, P::crude_scheme);  // crude takes the newest: who yields must not be that
     return true;
   }
@@ -307,7 +328,7 @@ bool continuation_worker<P>::publish(image* im, const parting& p, const leaving&
   std::uint64_t state = here_.net.remote_load(home, &rec->state, std::memory_order_acquire);
   do {
     if (state == state_done) return false;
-    GODWIT_ASSERT(state != state_detached, "nobody waits for a record that nobody asks for");
+    GODWIT_ASSERT(!is_detached(state), "nobody waits for a record that nobody asks for");
     if constexpr (stalls) {
       waiting_.push(im);
       break;
@@ -352,15 +373,17 @@ void continuation_worker<P>::cancel(image* im, std::uintptr_t sp, const parting&
   const std::uint64_t span = im->span_ns;
   const ref waited_for = im->waiting_for;
   if (!im->exceptions.empty()) *here_.exceptions.state = im->exceptions;
+  if (p.parent_here) rejoin_segments(im->takes.segment);
   if constexpr (stacks_stay)
     block_at(p.top)->suspended = nullptr;
   else
     heap_.free(im);
   if (account_.traced()) account_.note(kind::cancel, base::fast_ns(), p.own);
   here_.acquire_writes();
-  if (p.parent_here)
+  if (p.parent_here) {
     detail::hot().bottom = p.slot + 1;
-  else
+    take_strand_back(*here_.memory, carried_.scope_of(p.slot));
+  } else
     ancestors_.came(p.top, p.bytes_end);  // what it completes stands in the sentinel already
   if constexpr (P::spans) strand_begins(std::max(span, waited_for != 0 ? span_of(waited_for) : 0));
   announce_stack(sp);
@@ -374,7 +397,15 @@ template <class P>
 void continuation_worker<P>::go_on_with_parent(const parting& p) noexcept {
   const spawn_slot parent = *p.slot;
   p.slot->record = 0;  // it went with the thread that left
+  carried_.parent_goes_on(p.slot);
+  scopes_.changed();
   if constexpr (P::spans) base::fatal("a parent is in place although the crude scheme took it out");
+  if constexpr (lazy) {
+    auto* const below = reinterpret_cast<std::byte*>(parent.sp - lazy_spawns::bytes_below);
+    lazy_spawns::put_below(below, parent, *lazy_site_of(parent), p.own);  // LZ3
+    godwit_ctx_resume_suspended(reinterpret_cast<std::uintptr_t>(below), 0);
+    __builtin_unreachable();
+  }
   announce_stack(parent.sp);
   detail::hot().in_runtime = 0;
   godwit_ctx_resume_fork(parent.sp, parent.fp, parent.extra, p.own);

@@ -16,9 +16,22 @@ using trace::kind;
 
 // So many threads in a row come from the own queue before everything else is looked at.
 inline constexpr std::uint32_t turns_without_look = 64;
+// So many yields in a row find nobody else here before other workers are looked at.
+inline constexpr std::uint32_t yields_without_look = 64;
 
 template <class P>
 void continuation_worker<P>::yield_thread() noexcept {
+  if constexpr (hands_over)
+    if (!ready_.empty() && here_.forced == choice::force_steal::none && at_bottom() && has_registers_only() &&
+        may_hand_over()) [[likely]]
+      return hand_over();
+  yield_by_loop();
+}
+
+/// As any thread that leaves its worker; or not at all, if there is nobody else.
+template <class P>
+[[gnu::noinline]] void continuation_worker<P>::yield_by_loop() noexcept {
+  if constexpr (lazy) find_spawns();
   if constexpr (takes_turns) base::pause();  // who waits by yielding lets time pass
   // Where workers are threads, now and then by way of the loop: it looks for events, and they may be what the
   // caller waits for.
@@ -29,15 +42,18 @@ void continuation_worker<P>::yield_thread() noexcept {
       nobody_else && !(can_park && events_.somebody_waits() && events_.is_due())) {
     inbox_.serve();
     serve_mailbox();
-    return;
-  }
-  if constexpr (hands_over) {
-    if (here_.forced == choice::force_steal::none && !nobody_else && may_hand_over() && at_bottom()) {
-      hand_over();
-      return;
-    }
+    if (here_.workers == 1 || ++yields_alone_ % yields_without_look != 0) return;
+    looks_first_ = true;  // what the caller waits for may be in another worker's queue
+    straight_ = turns_without_look;
   }
   block(0, {}, nullptr);
+}
+
+/// Is there anything that the loop looks at besides letters and the own queue?
+template <class P>
+bool continuation_worker<P>::loop_has_more() const noexcept {
+  return looks_first_ || events_.pending() || events_.somebody_waits() || !arrivals_.empty() ||
+         idle_.is_to_rest() || here_.hooks.serve != nullptr || !here_.one_host();
 }
 
 /// Nothing but the own queue has to be looked at now, and nobody counts the time. False until the loop has
@@ -45,71 +61,86 @@ void continuation_worker<P>::yield_thread() noexcept {
 template <class P>
 [[gnu::always_inline]] inline bool continuation_worker<P>::may_hand_over() noexcept {
   if (watched_ || here_.words->mailbox.load(std::memory_order_relaxed) != 0) return false;
-  if (straight_ == turns_without_look) return false;
+  if (straight_ == turns_without_look) {
+    if (loop_has_more()) return false;
+    straight_ = 0;
+  }
   ++straight_;
   return true;
 }
 
-/// Yield to the first of the own queue: suspend, rotate and resume, without what a thread needs that waits
-/// for something.
+/// Nothing has to be put aside when the running thread leaves, but its registers.
 template <class P>
-void continuation_worker<P>::hand_over() noexcept {
-  detail::hot().in_runtime = 1;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  scheduler_stack_.announce();
-  alignas(64) image room;
-  room.top = here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
-  suspend_in_place(room.top, handed_over_entry, &room);
+[[gnu::always_inline]] inline bool continuation_worker<P>::has_registers_only() const noexcept {
+  return here_.exceptions.state->empty() && carried_.none();
 }
 
-/// On the scheduler stack. The calling thread is saved at @p sp, and at the bottom: its parent is not here.
+/// Yield to the first of the own queue, from a thread whose parent is not here and which has_registers_only:
+/// without what a thread needs that waits for something. If the next one yielded like that, too, the worker
+/// goes from stack to stack.
 template <class P>
-[[gnu::always_inline]] inline void continuation_worker<P>::handed_over(image* im,
-                                                                       std::uintptr_t sp) noexcept {
+void continuation_worker<P>::hand_over() noexcept {
   GODWIT_ASSERT(deque_.empty(), "who hands over is at the bottom: its parent is not here");
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: a worker that runs a thread counts as running");
-  GODWIT_ASSERT(here_.is_stack(sp, im->top, im->top), "a thread's stack lies where stacks lie");
+  detail::hot().in_runtime = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  alignas(64) image_room room;
+  image* const im = &room.im;
+  spawn_slot& bottom = deque_.sentinel();
   const std::uint32_t control = base::float_control();
-  // (What is read only of threads that wait for something is left as it is: where, ready_ns, ...)
-  im->sp = im->low = sp;
-  im->own_record = deque_.sentinel().record;
+  im->low = reinterpret_cast<std::uintptr_t>(im);  // until it is resumed by way of resume_image: nearly
+  im->top = bottom.sp;
+  im->own_record = bottom.record;
   im->waiting_for = im->waited_for = 0;
   im->float_control = control;
   im->fork = false;
+  im->yielded = true;
   im->parked_at = nullptr;
-  im->exceptions = *here_.exceptions.state;
   detail::thread_block* const block = block_at(im->top);
+  GODWIT_ASSERT(here_.shape.stacks->end_of(im->low) == im->top, "an image lies on the stack of its thread");
   GODWIT_ASSERT(block->suspended == nullptr, "a thread is suspended once");
   block->suspended = im;
-  const ref first = ready_.rotate(im, here_.memory->ref_of_any(im));
-  if (first == 0) {  // others took them
+  image* const next = ready_.rotate(im, ready_.ref_of(im));
+  if (next == nullptr) {  // others took them
     block->suspended = nullptr;
-    announce_stack(sp);
     detail::hot().in_runtime = 0;
-    godwit_ctx_resume_suspended(sp, 0);
-    __builtin_unreachable();
+    return;
   }
   ++here_.words->stats.suspends;
-  *here_.exceptions.state = {};
-  const image* next = here_.at<image>(first);
-  const std::uintptr_t next_sp = next->sp;
-  if (next_sp == 0 || next->fork || next->waited_for != 0 || !next->exceptions.empty()) [[unlikely]]
-    resume_image(first);
+  if (next->sp <= not_begun || !next->yielded) [[unlikely]] {
+    scheduler_stack_.announce();
+    handing step{im, ready_.ref_of(next)};
+    suspend_in_place(im->top, handed_over_entry, &step);
+    return;
+  }
   GODWIT_ASSERT(block_at(next->top)->suspended == next, "who is resumed is suspended");
   count_progress(here_.words->stats.resumes);
   block_at(next->top)->suspended = nullptr;
-  deque_.sentinel().sp = next->top;
-  deque_.sentinel().record = next->own_record;
-  if (next->float_control != control) base::set_float_control(next->float_control);
-  announce_stack(next_sp);
+  bottom.sp = next->top;
+  bottom.record = next->own_record;
+  if (next->float_control != control) [[unlikely]]
+    base::set_float_control(next->float_control);
+  const std::uintptr_t pointer = block->thread_pointer;
+  if (pointer != 0) [[unlikely]]
+    context::set_thread_pointer(thread_pointer_);
+  if (context::sanitized()) [[unlikely]] {
+    base::happens_before(&ready_.lock_word());
+    announce_stack_now(next->sp);
+  }
   detail::hot().in_runtime = 0;
-  context::resume_suspended_here(next_sp);
+  context::switch_to(&im->sp, next->sp, &ready_.lock_word(), scheduler_stack_.end());
+  if (pointer != 0) [[unlikely]]
+    context::set_thread_pointer(pointer);
 }
 
+/// On the scheduler stack: the calling thread is saved at @p sp.
 template <class P>
 void continuation_worker<P>::handed_over_entry(void* arg, std::uintptr_t sp) {
-  if constexpr (hands_over)
-    static_cast<continuation_worker&>(this_worker()).handed_over(static_cast<image*>(arg), sp);
+  auto& w = static_cast<continuation_worker&>(this_worker());
+  const handing step = *static_cast<const handing*>(arg);
+  step.yields->sp = sp;
+  w.ready_.lock_word().store(0, std::memory_order_release);
+  w.resume_image(step.next);
 }
 
 /// The worker has no thread: the next one, straight from the own queue if that will do.
@@ -124,29 +155,33 @@ void continuation_worker<P>::next_thread(idle_cause cause) noexcept {
 }
 
 template <class P>
-ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void* closure,
-                                          std::size_t bytes) noexcept {
+ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes,
+                                          priority level, bool always_begins) noexcept {
   if constexpr (!can_park) {
-    return worker::create_thread(entry, closure, bytes);
+    return worker::create_thread(entry, closure, bytes, level, always_begins);
   } else {
     const unexposed inside;
-    auto* t = static_cast<fresh_thread*>(heap_.allocate(object_kind::record, sizeof(fresh_thread) + bytes));
+    auto* t = static_cast<fresh_thread*>(heap_.allocate(object_kind::created, sizeof(fresh_thread) + bytes));
     if constexpr (hands_over)
       begin_record(t);
     else
       clear_record(t);       // these look at more of it
     base::happens_after(t);  // of whoever was there before
     t->entry = entry;
-    t->closure_bytes = bytes;
+    t->closure_bytes = static_cast<std::uint32_t>(bytes);
+    t->high = level == priority::high;
+    t->always_begins = always_begins;
     if (bytes == sizeof(void*))  // as a rule: and a call of memcpy would be felt
       std::memcpy(t->closure(), closure, sizeof(void*));
     else
       std::memcpy(t->closure(), closure, bytes);
+    put_carried(*t, child_takes());
+    add_strand(*here_.memory, carried_.scope());
     base::happens_before(t);
     t->link.sp = 0;
     const ref r = here_.ref_of(t);
     push_near(reinterpret_cast<image*>(reinterpret_cast<std::byte*>(t) + fresh_thread::image_at),
-              r + fresh_thread::image_at, false);
+              r + fresh_thread::image_at, t->high ? rank::high : rank::last);
     return r;
   }
 }
@@ -172,14 +207,15 @@ void continuation_worker<P>::begin_thread(ref r) noexcept {
   account_.end_idle(now);
   if (account_.traced()) account_.note(kind::start, now, r);
   detail::hot_words& hot = detail::hot();
-  GODWIT_ASSERT(t.kind == object_kind::record && t.entry != nullptr, "a thread that begins has a record");
+  GODWIT_ASSERT(t.kind == object_kind::created && t.entry != nullptr, "a thread that begins has a record");
   base::happens_after(&t);
   const std::uintptr_t sp = take_stack();
   const std::uintptr_t end = here_.shape.stacks->end_of(sp);
-  enter_thread(end, end, r);
+  enter_thread(end, end, r, carried_by(t));
   GODWIT_ASSERT(block_at(end)->suspended == nullptr && block_at(end)->number == 0,
                 "the block of a thread that begins is empty");
   block_at(end)->number = r;
+  block_at(end)->high = t.high ? 1 : 0;
   base::set_float_control(t.float_control);
   if constexpr (P::spans) strand_begins(t.span_ns);
   announce_stack(sp);

@@ -172,6 +172,14 @@ class deque_owner {
     return waiting;
   }
 
+  /// @p f() while nobody takes anything.
+  template <class F>
+  void locked(F&& f) noexcept {
+    lock();
+    f();
+    base::unlock(words_->lock, me());
+  }
+
   void check_invariants() noexcept {
     lock();
     const std::uint64_t t = words_->top.load(std::memory_order_relaxed);

@@ -17,9 +17,6 @@ constexpr std::uint32_t most_parts = 64;
 /// A bit of what is above a tally: a record, to be completed. Objects begin at multiples of 64 bytes.
 constexpr ref is_record = 1;
 
-/// Workers of this host without spares, which come last.
-std::uint32_t regular(const site& here) noexcept { return here.near.count - here.shape.spares; }
-
 /// In front of the closure. Who gets it calls, and hands on to its part.
 struct alignas(64) errand {
   void (*call)(const void*);
@@ -35,7 +32,10 @@ void go_on(ref above) noexcept {
   this_worker().here().release_writes();  // EW2: what was written so far, then the count
   while (above != 0) {
     if ((above & is_record) != 0) return this_worker().finish(above - is_record);
-    above = this_worker().records().count_off(above);
+    const ref tally = above;
+    above = this_worker().records().count_off(tally);
+    const base::unexposed inside;
+    if (above != 0) this_worker().records().free(tally);
   }
 }
 
@@ -64,7 +64,7 @@ void carry_out(errand e, const std::byte* closure, ref above) noexcept {
       send(worker_no{here.shape.hosts[host].first}, to_host, closure);
     });
   e.hosts = false;
-  const std::uint32_t all = regular(here), me_here = index(here.me) - here.near.first;
+  const std::uint32_t all = here.regular(), me_here = index(here.me) - here.near.first;
   const std::uint32_t before_first = me_here < all ? me_here : all - 1;  // a spare is behind them
   for (std::uint32_t i = 0, next = 1; i < parts; ++i) {
     const std::uint32_t end = 1 + static_cast<std::uint32_t>(std::uint64_t{others} * (i + 1) / parts);
@@ -87,8 +87,8 @@ ref call_on_each_worker(void (*call)(const void*), const void* closure, std::siz
   worker& me = this_worker();
   const ref done = me.records().make();
   const site& here = me.here();
-  const bool is_spare = index(here.me) - here.near.first >= regular(here);
-  const std::uint32_t near = regular(here) + (is_spare ? 1 : 0);
+  const bool is_spare = index(here.me) - here.near.first >= here.regular();
+  const std::uint32_t near = here.regular() + (is_spare ? 1 : 0);
   carry_out({call, bytes, 0, near, here.shape.my_host, !here.one_host()},
             static_cast<const std::byte*>(closure), done | is_record);
   return done;

@@ -5,6 +5,7 @@
 #include "base/unexposed.hpp"
 #include "context/context.hpp"
 #include "sched/frames.hpp"
+#include "sched/lazy_spawns.hpp"
 
 #include <godwit/future.hpp>
 
@@ -29,11 +30,16 @@ void exposure::expose(spawn_slot* end, std::uint32_t float_control) noexcept {
 
 void exposure::prepare(spawn_slot& s, std::uint32_t float_control) noexcept {
   if (s.record == 0) s.record = records_.make_unexposed();
-  record* r = here_.at<record>(s.record);
-  base::happens_before(r);  // what its child did until now: a thief goes on with the parent
+  GODWIT_ASSERT(transport::ref_worker(s.record) == here_.me, "the record of a slot is of its deque's owner");
+  record* r = here_.home<record>(s.record);  // not by the alias: these pages have been touched
+  base::happens_before(r);                   // what its child did until now: a thief goes on with the parent
   s.float_control = float_control;
-  r->spawned_at = spawned_at(s);
-  s.bytes_end = ancestors_.needed_end((&s)[-1], (&s)[-1].sp);
+  if (const ref scope = carried_.scope_of(&s); scope != 0) {
+    put_carried(*r, {.scope = scope});
+    s.float_control |= slot_carries;
+  }
+  r->spawned_at = spawned_at(s, here_.shape.lazy_spawns);
+  s.bytes_end = ancestors_.needed_end((&s)[-1], (&s)[-1].sp, s.sp);
   GODWIT_ASSERT(r->kind == object_kind::record && r->references.load(std::memory_order_relaxed) != 0,
                 "a slot's record has somebody who will join");
 }
@@ -43,10 +49,11 @@ void exposure::expose_all(spawn_slot* end, std::uint32_t control, bool by_signal
   GODWIT_ASSERT(detail::hot().in_runtime != 0, "the expose signal keeps its hands off meanwhile");
   const auto count = static_cast<std::uint64_t>(end - detail::hot().split);
   context::flush_windows();
+  const std::uintptr_t where = spawned_at(*detail::hot().split, here_.shape.lazy_spawns);
   deque_.expose(end, [&](spawn_slot& s) { prepare(s, control); });
   ++here_.words->stats.exposures;
   if (account_.traced() && here_.forced == choice::force_steal::none)
-    account_.note(trace::kind::expose, base::fast_ns(), 0, 0, 0, count, 0, by_signal);
+    account_.note(trace::kind::expose, base::fast_ns(), where, 0, 0, count, 0, by_signal);
 }
 
 /// @p float_control of the interrupted code: the kernel resets the register itself for signal handlers.

@@ -4,6 +4,7 @@
 
 #include "sched/account.hpp"
 #include "sched/ancestors.hpp"
+#include "sched/carried.hpp"
 #include "sched/deque.hpp"
 #include "sched/records.hpp"
 #include "sched/site.hpp"
@@ -13,8 +14,8 @@ namespace godwit::sched {
 class exposure {
  public:
   exposure(const site& here, deque_owner& own, join_records& records, const ancestors& frames,
-           account& counts) noexcept
-      : here_(here), deque_(own), records_(records), ancestors_(frames), account_(counts) {}
+           const carried_words& words, account& counts) noexcept
+      : here_(here), deque_(own), records_(records), ancestors_(frames), carried_(words), account_(counts) {}
 
   /// Encode what threads on [low, high), or no stack at all, have in a form that does not travel
   /// (detail::pending_value).
@@ -34,6 +35,7 @@ class exposure {
   deque_owner& deque_;
   join_records& records_;
   const ancestors& ancestors_;
+  const carried_words& carried_;
   account& account_;
 };
 

@@ -9,7 +9,9 @@
 #include "context/context.hpp"
 #include "sched/deque.hpp"
 #include "sched/frames.hpp"
+#include "sched/lazy_spawns.hpp"
 #include "sched/ready_queue.hpp"
+#include "sched/segment_list.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {
@@ -26,14 +28,15 @@ void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept {
 }
 
 void signal_hoarders_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
-                        worker_no to, worker_no except) noexcept {
+                        worker_no to, worker_no except, bool hidden) noexcept {
   auto* hot = memory.hot<detail::hot_words>();
   for (std::uint32_t v = index(from); v < index(to); ++v) {
     if (worker_no{v} == except) continue;
     detail::hot_words* theirs = memory.at(worker_no{v}, hot);
     // A racy look at the owner's words: a wrong guess costs one signal.
-    if (__atomic_load_n(&theirs->bottom, __ATOMIC_RELAXED) >
-        __atomic_load_n(&theirs->split, __ATOMIC_RELAXED)) {
+    const bool hoards = __atomic_load_n(&theirs->bottom, __ATOMIC_RELAXED) >
+                        __atomic_load_n(&theirs->split, __ATOMIC_RELAXED);
+    if (hoards || (hidden && __atomic_load_n(&theirs->in_runtime, __ATOMIC_RELAXED) == 0)) {
       const auto pid =
           static_cast<pid_t>(memory.at(worker_no{v}, words)->pid.load(std::memory_order_relaxed));
       if (pid > 0) base::interrupt(pid, SIGURG);
@@ -176,9 +179,16 @@ bool take_ready(call_site& site, worker_no victim, leaves what, answer& to) noex
   GODWIT_ASSERT(im->kind == object_kind::image, "ready queues between hosts hold images");
   GODWIT_ASSERT(im->freed.load(std::memory_order_relaxed) == freed_not, "an image is freed by who takes it");
   GODWIT_ASSERT(heap::room_of(*im) >= sizeof(image) + (im->bytes_end - im->low), "an image holds its stack");
-  const loot info{im->sp,           im->fp,        im->extra,      im->low,
-                  im->top,          im->bytes_end, im->own_record, im->fork ? im->status : im->waited_for,
-                  im->float_control};
+  const loot info{im->sp,
+                  im->fp,
+                  im->extra,
+                  im->low,
+                  im->top,
+                  im->bytes_end,
+                  im->own_record,
+                  im->fork ? im->status : im->waited_for,
+                  im->float_control,
+                  {taken_along(memory, im->takes.scope), im->takes.segment}};
   const std::size_t bytes = im->bytes_end - im->low;
   std::memcpy(answer_with(to, info, bytes), im->bytes(), bytes);
   to.e.head.result = static_cast<std::uint64_t>(im->fork ? loot_kind::fork : loot_kind::suspended);
@@ -189,6 +199,15 @@ bool take_ready(call_site& site, worker_no victim, leaves what, answer& to) noex
 /// Are the continuations of @p w of that kind?
 bool are_of(const public_words& w, leaves what) noexcept {
   return what != leaves::no_data && (w.data().bytes != 0) == (what == leaves::data_there);
+}
+
+/// SE1: for a continuation that leaves the deque of @p victim, which is locked, and the host. 0: none is
+/// ready, and the victim is to make one.
+ref part_of_segment(const call_site& site, worker_no victim, ref s) noexcept {
+  auto& theirs = const_cast<public_words&>(*site.memory->at(victim, site.words));
+  const ref made = theirs.spare_segment.exchange(0, std::memory_order_acquire);
+  if (made != 0) segment_list(*site.memory, *site.node, site.holder).insert(made, s);
+  return made;
 }
 
 bool take_continuation(call_site& site, worker_no victim, leaves what, answer& to) noexcept {
@@ -209,20 +228,39 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
         const auto there =
             reinterpret_cast<std::uintptr_t>(memory.at(victim, reinterpret_cast<std::byte*>(own.sp)));
         if (!base::planted("stay.companion_does_not_search") &&
-            names_heap(own, own.bytes_end, site.heaps, there - own.sp)) {
+            (names_heap(own, own.bytes_end, site.heaps, there - own.sp) ||
+             (site.lazy && names_heap(*memory.at(victim, lazy_site_of(own)), site.heaps)))) {
           const_cast<public_words*>(memory.at(victim, site.words))
               ->put_aside.store(1, std::memory_order_relaxed);
           ask_for_work(memory, victim);
           e.head.result = static_cast<std::uint64_t>(loot_kind::later);
           return false;
         }
+        const public_words& victims = *memory.at(victim, site.words);
+        ref segment = victims.segment.load(std::memory_order_relaxed);
+        if (segment != 0 && (segment = part_of_segment(site, victim, segment)) == 0) {
+          ask_for_work(memory, victim);
+          e.head.result = static_cast<std::uint64_t>(loot_kind::later);
+          return false;
+        }
+        carried takes = carried_along(memory, victims, own);
+        takes.segment = segment;
         e.head.result = static_cast<std::uint64_t>(loot_kind::fork);
-        const std::uint64_t low = own.sp - context::fork_bytes_below;
+        const std::uint64_t low = own.sp - (site.lazy ? lazy_spawns::bytes_below : context::fork_bytes_below);
         const std::size_t bytes = own.bytes_end - low;
-        const loot info{own.sp,       own.fp,     own.extra,        low, above.sp, own.bytes_end,
-                        above.record, own.record, own.float_control};
+        const loot info{site.lazy ? low : own.sp,
+                        own.fp,
+                        own.extra,
+                        low,
+                        above.sp,
+                        own.bytes_end,
+                        above.record,
+                        own.record,
+                        own.float_control,
+                        takes};
         std::byte* answer = answer_with(to, info, bytes);
         memory.remote_get(victim, answer, reinterpret_cast<const void*>(low), bytes);
+        if (site.lazy) lazy_spawns::put_below(answer, own, *memory.at(victim, lazy_site_of(own)), own.record);
         if ((e.head.b & call_scope::hash_frames) != 0)
           memory.at(victim, place)->frame_hash =
               frame_hash(answer + (own.sp - low), above.sp - own.sp - sizeof(std::uintptr_t));
@@ -266,7 +304,8 @@ struct victims {
   void ask_for_work(const call_site& site, const entry& e) const noexcept {
     for (std::uint32_t i = 0; i < count; ++i) sched::ask_for_work(*site.memory, worker_no{base + i});
     if ((e.head.b & call_scope::urgent) != 0)
-      signal_hoarders_of(*site.memory, site.words, worker_no{base}, worker_no{base + count}, worker_no{~0u});
+      signal_hoarders_of(*site.memory, site.words, worker_no{base}, worker_no{base + count}, worker_no{~0u},
+                         site.lazy);
   }
 };
 
@@ -324,6 +363,7 @@ std::byte* take_image(void* place, entry& e, const answer_room& room) noexcept {
     return nullptr;
   }
   answer to{e, room};
+  im->takes.scope = taken_along(*site.memory, im->takes.scope);
   const std::size_t bytes = im->bytes_end - im->low;
   GODWIT_ASSERT(heap::room_of(*im) >= sizeof(image) + bytes, "an image holds its stack");
   std::memcpy(answer_with(to, *im, bytes), im->bytes(), bytes);
@@ -389,9 +429,22 @@ void release(call_site& site, entry& e) noexcept {
 }
 
 void count_off(call_site& site, entry& e) noexcept {
-  auto* tally = site.memory->at<record>(e.head.b);
-  e.head.result = count_off_from(*tally);
-  if (e.head.result != 0) tally->freed.store(freed_marked, std::memory_order_release);  // JH1
+  e.head.result = count_off_from(*site.memory->at<record>(e.head.b));
+}
+
+void ask(call_site& site, entry& e) noexcept {
+  const cancel_answer found = ask_scopes(*site.memory, e.head.b);
+  e.head.info = sizeof found;
+  std::memcpy(e.data, static_cast<const void*>(&found), sizeof found);
+}
+
+void strand_off(call_site& site, entry& e) noexcept {
+  e.head.result = count_strand_off(*site.memory, e.head.b);
+}
+
+void cancelled(call_site& site, entry&) noexcept {
+  tell_host(*site.memory, *site.node);
+  if (site.lazy) interrupt_host(*site.memory, site.words);
 }
 
 void nudge(call_site& site, entry& e) noexcept {
@@ -432,6 +485,9 @@ void enter_calls(transport::far::call_table& table, call_site& site) {
   table.enter(call_no::take_image, take_image, &site);
   table.enter(call_no::release, in_entry<release>, &site);
   table.enter(call_no::count_off, in_entry<count_off>, &site);
+  table.enter(call_no::ask_scopes, in_entry<ask>, &site);
+  table.enter(call_no::count_strand_off, in_entry<strand_off>, &site);
+  table.enter(call_no::cancelled, in_entry<cancelled>, &site);
   table.enter(call_no::nudge, in_entry<nudge>, &site);
   table.enter(call_no::wave, in_entry<wave>, &site);
   table.enter(call_no::wave_answer, in_entry<wave_answer>, &site);

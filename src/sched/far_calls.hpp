@@ -8,6 +8,7 @@
 
 #include "base/random.hpp"
 #include "sched/record.hpp"
+#include "sched/scopes.hpp"
 #include "stack/stack.hpp"
 #include "transport/far/calls.hpp"
 
@@ -32,6 +33,12 @@ struct call_no {
   static constexpr std::uint64_t take_image = transport::far::call_number("sched.take_image");
   /// argument: ref of a tally. One part less; answer: join_records::count_off
   static constexpr std::uint64_t count_off = transport::far::call_number("sched.count_off");
+  /// argument: ref of a scope. Answer: cancel_answer
+  static constexpr std::uint64_t ask_scopes = transport::far::call_number("sched.ask_scopes");
+  /// argument: ref of a scope. A strand less; answer: what sched::count_strand_off gives back
+  static constexpr std::uint64_t count_strand_off = transport::far::call_number("sched.count_strand_off");
+  /// cast: a scope has been cancelled (tell_host)
+  static constexpr std::uint64_t cancelled = transport::far::call_number("sched.cancelled");
   /// cast: set the target's poll word, wake it
   static constexpr std::uint64_t nudge = transport::far::call_number("sched.nudge");
   /// deliver: a letter, mailbox.hpp
@@ -70,7 +77,18 @@ struct loot {
   ref own_record;  ///< what the thread completes when it ends
   ref status;      ///< fork: record of the child that stayed; else: record it waited for, for traces
   std::uint64_t float_control;
+  carried takes;
 };
+
+/// Of a continuation in the deque of a worker of this host that is being taken, under the deque's lock: from
+/// here on it is a strand of its own.
+inline carried carried_along(const transport::shm::segment& memory, const public_words& victims,
+                             const spawn_slot& own) noexcept {
+  const bool carries = (own.float_control & slot_carries) != 0;
+  const ref scope = carries ? carried_by(*memory.at<record>(own.record)).scope : 0;
+  add_strand(memory, scope);
+  return {scope, victims.segment.load(std::memory_order_relaxed)};
+}
 
 /// Where a call is carried out.
 struct call_site {
@@ -80,6 +98,7 @@ struct call_site {
   base::small_random* random;
   std::uint32_t holder;  ///< what it writes into locks (base/lock.hpp)
   stack::range heaps{};  ///< job_shape::hosts_heaps: who names it stays
+  bool lazy = false;     ///< the run's policy is
   int searches = 0;      ///< stacks that may still be searched for that in this call
 };
 
@@ -89,9 +108,21 @@ void enter_calls(transport::far::call_table& table, call_site& site);
 /// Ask worker @p w of this host to make work public at its next spawn: poll, if it is not set. Local.
 void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept;
 
-/// Interrupt workers of this host that compute without spawning and sit on private continuations.
+/// Interrupt workers of this host that compute without spawning and sit on private continuations. @p hidden:
+/// whoever runs a thread may have some, since nobody has looked for them (policy lazy).
 void signal_hoarders_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
-                        worker_no to, worker_no except) noexcept;
+                        worker_no to, worker_no except, bool hidden = false) noexcept;
+
+/// Workers [@p from, @p to) that run a thread: where nobody looks at spawns (policy lazy).
+inline void interrupt(const transport::shm::segment& memory, const public_words* words, worker_no from,
+                      worker_no to) noexcept {
+  signal_hoarders_of(memory, words, from, to, worker_no{~0u}, true);
+}
+/// All of this host.
+inline void interrupt_host(const transport::shm::segment& memory, const public_words* words) noexcept {
+  const auto& near = memory.near();
+  interrupt(memory, words, worker_no{near.first}, worker_no{near.first + near.count});
+}
 
 /// Wake one, or all, of the workers of this host that sleep for lack of work.
 void wake_one_of(node_words& node) noexcept;

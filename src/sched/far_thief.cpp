@@ -9,6 +9,7 @@
 #include "context/context.hpp"
 #include "sched/deque.hpp"
 #include "sched/frames.hpp"
+#include "sched/lazy_spawns.hpp"
 
 namespace godwit::sched {
 
@@ -135,7 +136,7 @@ bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
         0;
   }
   ++here_.words->stats.far_looks;
-  account_.count_transport(now, v, trace::far_request::look);
+  account_.count_transport(now, v, trace::far_request::look, found);
   if (found) {
     hint_ = v;
     next_ns_ = 0;
@@ -227,18 +228,35 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
           got.own_record = own.record;
           return own.extra == 0;
         }
-        const std::uint64_t low = own.sp - context::fork_bytes_below;
+        const bool lazy = here_.shape.lazy_spawns;
+        const std::uint64_t low = own.sp - (lazy ? lazy_spawns::bytes_below : context::fork_bytes_below);
         GODWIT_ASSERT(here_.is_stack(low, above.sp, own.bytes_end),
                       "a continuation's stack lies where stacks lie");
         context::sanitizer_forget(low, own.bytes_end);
         here_.used_from = low;
         net.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low),
                        own.bytes_end - low);
-        if (!base::planted("stay.thief_does_not_search") &&
-            names_heap(own, own.bytes_end, here_.shape.hosts_heaps))
+        lazy_site more{};
+        if (lazy) {
+          net.remote_get(victim, &more, lazy_site_of(own), sizeof more);
+          lazy_spawns::put_below(reinterpret_cast<std::byte*>(low), own, more, own.record);
+        }
+        // its segment would have to be made there
+        if (here_.net.remote_load(victim, &here_.words->segment, std::memory_order_relaxed) != 0)
           return false;
-        got = {own.sp,       own.fp,     own.extra,        low, above.sp, own.bytes_end,
-               above.record, own.record, own.float_control};
+        if (!base::planted("stay.thief_does_not_search") &&
+            (names_heap(own, own.bytes_end, here_.shape.hosts_heaps) ||
+             names_heap(more, here_.shape.hosts_heaps)))
+          return false;
+        got = {lazy ? low : own.sp, own.fp,     own.extra,         low, above.sp, own.bytes_end,
+               above.record,        own.record, own.float_control, {}};
+        if ((own.float_control & slot_carries) != 0) {
+          net.remote_get(transport::ref_worker(own.record), &got.takes,
+                         here_.home<record>(own.record)->result.small, sizeof got.takes);
+          const ref scope = got.takes.scope;
+          net.remote_fetch_add(transport::ref_worker(scope), &here_.home<record>(scope)->references,
+                               1);  // CA3
+        }
         // A store more than the papers' steal has; nobody waits for it.
         if (here_.opts.check_frames) {
           const std::uint64_t hash = frame_hash(own.sp, above.sp);
@@ -247,7 +265,8 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
         return true;
       });
   worker_stats& stats = here_.words->stats;
-  caught.now = account_.count_transport(caught.since, victim, trace::far_request::steal);
+  caught.now = account_.count_transport(caught.since, victim, trace::far_request::steal,
+                                        outcome == steal_outcome::taken);
   if (outcome != steal_outcome::taken) {
     if (outcome == steal_outcome::stays) {
       here_.net.remote_store(victim, &here_.words->put_aside, 1, std::memory_order_relaxed);
@@ -302,9 +321,10 @@ far_catch far_thief::steal_from(worker_no victim) noexcept {
   caught.since = base::fast_ns();
   const entry& e = here_.net.far().call(caught.victim, call_no::steal, what, 0);
   caught.kind = static_cast<loot_kind>(e.head.result);
-  caught.now = account_.count_transport(caught.since, caught.victim, trace::far_request::steal);
+  const bool brought = caught.kind != loot_kind::nothing && caught.kind != loot_kind::later;
+  caught.now = account_.count_transport(caught.since, caught.victim, trace::far_request::steal, brought);
   worker_stats& stats = here_.words->stats;
-  if (caught.kind == loot_kind::nothing || caught.kind == loot_kind::later) {
+  if (!brought) {
     ++stats.steals_failed;
     ++stats.far_failed;
     return caught;

@@ -97,7 +97,7 @@ void heap::collect() noexcept {
   for (std::uint64_t i = live_; i != 0;) {
     object* o = at(i);
     i = o->next;
-    GODWIT_ASSERT(is_object(o) && o->kind <= object_kind::message, "the live list holds objects");
+    GODWIT_ASSERT(is_object(o) && o->kind <= object_kind::created, "the live list holds objects");
     // Pairs with the remote store of `freed`: whoever freed it has read it before. JH1
     if (o->freed.load(std::memory_order_acquire) == freed_marked) free(o);
   }

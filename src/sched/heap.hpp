@@ -15,7 +15,11 @@
 
 namespace godwit::sched {
 
-enum class object_kind : std::uint16_t { record, image, bytes, message };
+/// `created`: a record that is a fresh_thread.
+enum class object_kind : std::uint16_t { record, image, bytes, message, segment, view, created };
+constexpr bool is_record_kind(object_kind k) noexcept {
+  return k == object_kind::record || k == object_kind::created;
+}
 
 // Values of object::freed that are not the next one of a queue.
 inline constexpr std::uint64_t freed_not = 0;     ///< in use

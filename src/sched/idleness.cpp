@@ -23,7 +23,8 @@ constexpr std::uint64_t rounds_in_turns_ns = 130'000, look_in_turns_ns = 3'000,
 constexpr std::uint64_t wave_after_ns = 100'000;
 constexpr std::uint64_t signal_after_ns = 20'000;
 constexpr std::uint64_t signal_every_ns = 50'000;
-constexpr std::uint32_t longest_sleep_ms = 50;
+// Where workers share CPUs, all of a host that sleep wake so often in a millisecond, together.
+constexpr std::uint32_t wakes_a_ms_crowded = 8;
 constexpr std::uint64_t poll_every_ns = 100'000;             // own waiting threads, where they poll
 constexpr std::uint32_t longest_sleep_between_hosts_ms = 4;  // nobody wakes us from another host
 
@@ -41,6 +42,11 @@ void idleness::init() noexcept {
   is_idle_ = is_spare_;  // counted from the start
   spare_number_ = is_spare_ ? index(here_.me) - regular : 0;
   if (here_.crowded || here_.shape.takes_turns) rounds_before_idle_ = rounds_before_idle_crowded;
+  if (here_.crowded && here_.one_host())
+    first_sleep_ms_ = std::max(here_.regular() / wakes_a_ms_crowded, first_sleep_ms_);
+  longest_sleep_ms_ = std::max(first_sleep_ms_, longest_sleep_ms_);
+  sleep_ms_ = first_sleep_ms_;
+  touches_.init();
 }
 
 // ---- waking others ----
@@ -70,7 +76,7 @@ void idleness::thread_came() noexcept {
   has_sent_ = false;
   failed_rounds_ = 0;
   idle_since_ns_ = 0;
-  sleep_ms_ = 1;
+  sleep_ms_ = first_sleep_ms_;
   from_.far.thread_came();
 }
 
@@ -88,6 +94,7 @@ void idleness::give_way(int pauses) noexcept {
 }
 
 bool idleness::end_of_round() noexcept {
+  if (touches_.more()) touches_.next();
   give_way(1);
   return ++failed_rounds_ >= rounds_before_idle_;
 }
@@ -235,7 +242,8 @@ void idleness::wait_for_work() noexcept {
     last_signal_ns_ = now;
     const std::uint32_t all = present(), count = std::min(all, looks_before_sleep);
     const std::uint32_t from = here_.near.first + std::min(next_look_, all - count);
-    signal_hoarders_of(*here_.memory, here_.words, worker_no{from}, worker_no{from + count}, here_.me);
+    signal_hoarders_of(*here_.memory, here_.words, worker_no{from}, worker_no{from + count}, here_.me,
+                       here_.shape.lazy_spawns);
   }
   const std::uint64_t idle_ns = now - idle_since_ns_, spin_ns = std::uint64_t{here_.opts.spin_us} * 1000;
   if (!here_.one_host() && idle_ns >= std::min(wave_after_ns, spin_ns)) carry_wave();
@@ -263,7 +271,7 @@ void idleness::sleep(std::uint64_t most_ns) noexcept {
   if (!wave_waits && !sees_work(looks_before_sleep)) {  // whoever made it public before that has woken nobody
     ++here_.words->stats.sleeps;
     wait_in_sleep(seen, most_ns);
-    const std::uint32_t longest = here_.one_host() ? longest_sleep_ms : longest_sleep_between_hosts_ms;
+    const std::uint32_t longest = here_.one_host() ? longest_sleep_ms_ : longest_sleep_between_hosts_ms;
     if (most_ns == base::no_limit && sleep_ms_ < longest) sleep_ms_ = std::min(sleep_ms_ * 2, longest);
   }
   here_.words->asleep.store(0, std::memory_order_seq_cst);  // MO1
@@ -323,7 +331,7 @@ void idleness::rest() noexcept {
   here_.words->asleep.store(0, std::memory_order_seq_cst);
   node.resting.fetch_sub(1, std::memory_order_seq_cst);
   idle_since_ns_ = 0;
-  sleep_ms_ = 1;
+  sleep_ms_ = first_sleep_ms_;
 }
 
 }  // namespace godwit::sched

@@ -17,6 +17,7 @@
 
 #include "sched/account.hpp"
 #include "sched/far_thief.hpp"
+#include "sched/first_touches.hpp"
 #include "sched/inbox.hpp"
 #include "sched/mailbox.hpp"
 #include "sched/outside_events.hpp"
@@ -37,7 +38,7 @@ class idleness {
     const join_records& records;
   };
   idleness(const site& here, account& counts, const sources& from) noexcept
-      : here_(here), account_(counts), from_(from), waves_(here) {}
+      : here_(here), account_(counts), from_(from), waves_(here), touches_(here) {}
 
   void init() noexcept;
   /// Policies that poll: threads of this worker that nobody wakes when what they wait for is there.
@@ -105,6 +106,7 @@ class idleness {
   account& account_;
   sources from_;
   waves waves_;
+  first_touches touches_;
   wait_queue* polled_ = nullptr;
   bool is_idle_ = false;
   bool is_spare_ = false;
@@ -115,6 +117,7 @@ class idleness {
   /// counter.
   std::uint32_t rounds_before_idle_ = 256;
   std::uint32_t failed_rounds_ = 0;
+  std::uint32_t first_sleep_ms_ = 1, longest_sleep_ms_ = 50;  ///< the first one after a thread came
   std::uint32_t sleep_ms_ = 1;
   std::uint64_t idle_since_ns_ = 0;
   std::uint64_t last_signal_ns_ = 0;

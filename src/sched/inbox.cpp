@@ -4,6 +4,8 @@
 #include "base/unexposed.hpp"
 #include "context/context.hpp"
 
+#include <godwit/detail/policy_facts.hpp>
+
 namespace godwit::sched {
 
 namespace {
@@ -22,7 +24,13 @@ std::byte* room_in(void* own, std::size_t bytes) noexcept {
 void far_inbox::init() {
   serves_ = here_.shape.serves_itself || !here_.one_host();
   if (!here_.shape.serves_itself) return;
-  site_ = {here_.memory, here_.words, here_.node, &random_, here_.holder(), here_.shape.hosts_heaps};
+  site_ = {here_.memory,
+           here_.words,
+           here_.node,
+           &random_,
+           here_.holder(),
+           here_.shape.hosts_heaps,
+           detail::facts_of(here_.opts).spawns_lazily};
   enter_calls(calls_, site_);
 }
 

@@ -7,6 +7,8 @@
 
 #include <godwit/detail/policy_facts.hpp>
 
+#include "context/lazy.hpp"
+
 #include <array>
 #include <new>
 #include <type_traits>
@@ -16,6 +18,7 @@ namespace godwit::sched {
 
 class worker;
 
+using context::lazy_spawns_exist;
 using detail::policy_table;
 /// A policy where types are: its row of the table.
 using policy_rows = std::make_index_sequence<std::size(policy_table)>;
@@ -28,6 +31,7 @@ struct continuations {
   static constexpr bool iso_address = policy_table[Row].stack == detail::stacks::iso_address;
   static constexpr bool crude_scheme = policy_table[Row].stack == detail::stacks::crude;
   static constexpr bool spans = policy_table[Row].measures_span;
+  static constexpr bool lazy = policy_table[Row].spawns_lazily && lazy_spawns_exist;
 };
 
 /// Child stealing: threads that run to completion on top of a waiting one, or on stacks of their own.

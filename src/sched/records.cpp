@@ -52,7 +52,7 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
         "it",
         bytes);
   GODWIT_ASSERT(
-      !here_.is_near(to) || (here_.at<record>(to)->kind == object_kind::record &&
+      !here_.is_near(to) || (is_record_kind(here_.at<record>(to)->kind) &&
                              here_.at<record>(to)->state.load(std::memory_order_relaxed) != state_done),
       "JN1: a result is written before the record is complete");
   const auto write = [&](result_words& words) {  // gives back how many bytes of it say something
@@ -106,7 +106,7 @@ void join_records::publish_error(ref to, ref error) noexcept {
     what.destroy(std::exchange(what.object, nullptr));
     std::memcpy(const_cast<std::byte*>(p.data), &what, sizeof what);
   }
-  publish(to, outcome::error, p.data, p.size, boxed && here_.is_near(to));
+  publish(to, p.kind, p.data, p.size, boxed && here_.is_near(to));
   release(error);
 }
 
@@ -174,10 +174,56 @@ bool join_records::is_complete(ref r) const noexcept {
 ref join_records::count_off(ref tally) noexcept {
   if (!here_.is_near(tally))
     return here_.net.far().call(ref_worker(tally), call_no::count_off, tally, 0).head.result;
-  const ref above = count_off_from(*here_.at<record>(tally));
-  const unexposed inside;
-  if (above != 0) free(tally);
-  return above;
+  base::happens_before(here_.at<record>(tally));
+  return count_off_from(*here_.at<record>(tally));
+}
+
+bool join_records::await_last(ref tally, ref above) noexcept {
+  const worker_no home = ref_worker(tally);
+  record* const there = here_.home<record>(tally);
+  std::uint64_t now = here_.net.remote_load(home, &there->references, std::memory_order_acquire);
+  if (tally_out(now) != 0)  // TY2: before the last one can see that it is waited for
+    here_.net.remote_put(home, &there->result.object, &above, sizeof above);
+  while (tally_out(now) != 0) {
+    GODWIT_CHECK((now & tally_waits) == 0, "one thread at a time waits for the parts of a tally");
+    if (here_.net.remote_compare_exchange(home, &there->references, now, now | tally_waits)) return true;
+  }
+  return false;
+}
+
+bool join_records::detach_into(ref r, ref tally) noexcept {
+  // TY1: before the thread can count off
+  const std::uint64_t before = here_.net.remote_fetch_add(
+      ref_worker(tally), &here_.home<record>(tally)->references, tally_part + tally_number);
+  const std::uint64_t number = before / tally_number | is_part;
+  here_.net.remote_put(ref_worker(r), &here_.home<record>(r)->part, &number, sizeof number);
+  return abandon(r, tally);
+}
+
+void join_records::end_part(ref r, ref tally) noexcept {
+  if (payload_of(r).kind == outcome::value) return free_completed(r);
+  const worker_no home = ref_worker(tally);
+  const word* list = &here_.home<record>(tally)->state;
+  std::uint64_t before = here_.net.remote_load(home, list, std::memory_order_relaxed);
+  do {
+    here_.net.remote_put(ref_worker(r), &here_.home<record>(r)->next_failed, &before, sizeof before);
+  } while (!here_.net.remote_compare_exchange(home, list, before, r));  // TY3
+}
+
+ref join_records::take_failed(ref tally) noexcept {
+  const worker_no home = ref_worker(tally);
+  const word* list = &here_.home<record>(tally)->state;
+  if (here_.net.remote_load(home, list, std::memory_order_acquire) == 0) return 0;
+  return here_.net.remote_exchange(home, list, 0);
+}
+
+join_records::failed_part join_records::look_at_failed(ref r) const noexcept {
+  const record* there = here_.home<record>(r);
+  failed_part is{};
+  here_.net.remote_get(ref_worker(r), &is.next, &there->next_failed, sizeof is.next);
+  here_.net.remote_get(ref_worker(r), &is.number, &there->part, sizeof is.number);
+  is.number &= ~is_part;
+  return is;
 }
 
 void join_records::retain(ref r) noexcept {
@@ -205,7 +251,7 @@ void join_records::retain(ref r) noexcept {
 void join_records::release(ref r) noexcept {
   if (!here_.is_near(r)) return release_far(r);
   record* rec = here_.at<record>(r);
-  GODWIT_ASSERT(rec->kind == object_kind::record && rec->references.load(std::memory_order_relaxed) != 0,
+  GODWIT_ASSERT(is_record_kind(rec->kind) && rec->references.load(std::memory_order_relaxed) != 0,
                 "who releases holds a reference");
   base::happens_before(rec);
   // The only consumer needs no atomic; the others order their reads before the last one's free.
@@ -222,11 +268,15 @@ bool join_records::take_finished(ref r) noexcept {
       rec->references.load(std::memory_order_acquire) != 1 || rec->result.kind != outcome::value ||
       rec->result.bytes != 0)
     return false;
+  take_value_less(r);
+  return true;
+}
+
+void join_records::take_value_less(ref r) noexcept {
   here_.acquire_writes();
-  base::happens_after(rec);
+  base::happens_after(here_.at<record>(r));
   const unexposed inside;
   free(r);
-  return true;
 }
 
 void join_records::detach(ref r) noexcept {
@@ -239,38 +289,41 @@ void join_records::detach(ref r) noexcept {
 }
 
 /// The last consumer goes. True: the child is not done yet and will free the record.
-bool join_records::abandon(ref r) noexcept {  // JN4: from "nobody came" only
+bool join_records::abandon(ref r, ref tally) noexcept {  // JN4: from "nobody came" only
   if (base::planted("join.frees_while_running")) return false;
   // as a rule: spares an atomic
   if (here_.is_near(r) && here_.at<record>(r)->state.load(std::memory_order_acquire) == state_done)
     return false;
   std::uint64_t state = state_none;
-  if (here_.net.remote_compare_exchange(ref_worker(r), &here_.home<record>(r)->state, state, state_detached))
+  if (here_.net.remote_compare_exchange(ref_worker(r), &here_.home<record>(r)->state, state,
+                                        tally | state_detached))
     return true;
   GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
   return false;
 }
 
-/// A completed record that nobody will look at again.
 void join_records::free_completed(ref r) noexcept {
+  // Last, and outside of the runtime's own work: a value may own futures, whose end may wait.
+  destroy(take_apart(r));
+}
+
+/// Frees the record and the bytes of its result. Gives back what is in its box.
+detail::boxed join_records::take_apart(ref r) noexcept {
   const unexposed inside;
   GODWIT_ASSERT(!here_.is_near(r) || here_.at<record>(r)->state.load(std::memory_order_relaxed) == state_done,
                 "JN4: who is second on the state frees the record");
   ref result = 0;
+  detail::boxed what{};
   if (here_.is_near(r)) {
     base::happens_after(here_.at<record>(r));
     const result_words& last = here_.at<record>(r)->result;
-    if (last.boxed != 0) {
-      detail::boxed what;
-      std::memcpy(&what, payload_of(r).data, sizeof what);
-      destroy(what);
-    }
+    if (last.boxed != 0) std::memcpy(&what, payload_of(r).data, sizeof what);
     result = last.object;
   } else {
     result_words last{};
     here_.net.remote_get(ref_worker(r), &last, &here_.home<record>(r)->result, offsetof(result_words, small));
     fetched_of_ = 0;  // another record may lie there soon
-    if (last.boxed != 0) return free_at_home(r);
+    if (last.boxed != 0) return free_at_home(r), what;
     result = last.object;
   }
   if (result != 0) {
@@ -278,6 +331,7 @@ void join_records::free_completed(ref r) noexcept {
     free(result);
   }
   free(r);
+  return what;
 }
 
 /// On the host where the object lies.

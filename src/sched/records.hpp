@@ -30,15 +30,41 @@ class join_records {
     clear_record(r);
     return here_.ref_of(r);
   }
-  /// A tally of @p parts, and what is to be gone on with after the last one. Local.
-  ref make_tally(std::uint64_t parts, ref above) noexcept {
+  // Tallies, which belong to who made them (record.hpp).
+  /// Of no parts. Local.
+  ref make_tally() noexcept {
     const ref r = make();
-    here_.at<record>(r)->references.store(parts, std::memory_order_relaxed);
-    here_.at<record>(r)->result.object = above;
+    here_.at<record>(r)->references.store(0, std::memory_order_relaxed);
     return r;
   }
-  /// One part is done. The last one frees the tally and gets what is above it; the others 0. One round trip.
+  /// Of @p parts, whose last one is waited for by what is @p above. Local.
+  ref make_tally(std::uint64_t parts, ref above) noexcept {
+    const ref r = make_tally();
+    here_.at<record>(r)->result.object = above;
+    here_.at<record>(r)->references.store(parts * tally_part | tally_waits, std::memory_order_relaxed);
+    return r;
+  }
+  /// One part is done. The last one that is waited for gets what is above; else 0. One round trip.
   ref count_off(ref tally) noexcept;
+  bool is_any_out(ref tally) const noexcept {
+    return tally_out(here_.net.remote_load(transport::ref_worker(tally),
+                                           &here_.home<record>(tally)->references,
+                                           std::memory_order_acquire)) != 0;
+  }
+  /// True: the last part that is out will go on with @p above. False: none is out.
+  bool await_last(ref tally, ref above) noexcept;
+  /// Like detach, but the thread is a part of @p tally until it ends. False: it has ended before, and that is
+  /// still to be counted off.
+  bool detach_into(ref r, ref tally) noexcept;
+  /// @p r, complete, was a part: freed or, if it failed, put into the tally's list.
+  void end_part(ref r, ref tally) noexcept;
+  /// The parts that failed: a list by next_failed, the newest first, which is the caller's.
+  ref take_failed(ref tally) noexcept;  // TY3
+  struct failed_part {
+    ref next;
+    std::uint64_t number;  ///< in the order in which they were detached
+  };
+  failed_part look_at_failed(ref r) const noexcept;
   ref make_completed(detail::outcome kind, const void* data, std::size_t bytes, bool boxed = false) noexcept;
   ref make_completed_boxed(detail::outcome kind, detail::boxed what) noexcept {
     return make_completed(kind, &what, sizeof what, true);
@@ -113,7 +139,9 @@ class join_records {
   }
 
  private:
-  bool abandon(ref r) noexcept;
+  [[gnu::noinline]] void take_value_less(ref r) noexcept;
+  bool abandon(ref r, ref tally = 0) noexcept;
+  detail::boxed take_apart(ref r) noexcept;
   void free_at_home(ref r) noexcept;
   void destroy(const detail::boxed& what) noexcept;
   void release_far(ref r) noexcept;

@@ -76,6 +76,7 @@ struct job_shape {
   /// in_process: and they take turns on one OS thread (substrate sim), their stacks at the common address
   bool takes_turns = false;
   bool own_stacks = false;     ///< policy iso: every thread has a stack, and an address, of its own
+  bool lazy_spawns = false;    ///< policy lazy: slots are filled when somebody asks for them
   bool serves_itself = false;  ///< requests of other hosts are carried out by the workers (way am)
   /// in_process: of the workers, the last so many rest until the monitor wakes them
   std::uint32_t spares = 0;
@@ -124,7 +125,8 @@ struct site {
   std::uint32_t holder() const noexcept { return base::holder_of(transport::index(me)); }
   bool one_host() const noexcept { return shape.host_count == 1; }
 
-  // Workers of this host.
+  // Workers of this host. Spares come last.
+  std::uint32_t regular() const noexcept { return near.count - shape.spares; }
   public_words* words_of(worker_no w) const noexcept { return memory->at(w, words); }
   detail::hot_words* hot_of(worker_no w) const noexcept {
     return memory->at(w, memory->hot<detail::hot_words>());

@@ -35,9 +35,8 @@ template <class F>
 bool any_image_in_heaps(const transport::shm::segment& memory, const public_words* words, F&& f) noexcept {
   const transport::shm::near_range& near = memory.near();
   for (std::uint32_t v = near.first; v < near.first + near.count; ++v) {
-    const std::byte* base = memory.at(worker_no{v}, memory.common());
     for (std::uint64_t i = memory.at(worker_no{v}, words)->live.load(std::memory_order_acquire); i != 0;) {
-      const auto* o = reinterpret_cast<const object*>(base + i);
+      const auto* o = memory.at<object>(transport::make_ref(worker_no{v}, i));
       i = o->next;
       // The lists may change under our eyes.
       std::atomic_thread_fence(std::memory_order_acquire);

@@ -33,12 +33,16 @@ struct public_words {
   alignas(64) word split;  ///< address of the first private slot. W owner, R thieves
   word top;                ///< address of the oldest public slot. W thieves and owner under `lock`, R all
   word lock;               ///< see base/lock.hpp. W all
+  /// carried.hpp, of all threads here. W owner, under `lock` unless the deque is empty; R thieves under it
+  word segment;
+  word spare_segment;  ///< for a thief of another host; 0: none. W owner, and who takes it under `lock`
 
-  // Suspended threads that are ready to run, FIFO, any worker may take one; docs/protocols/join.md.
+  // Threads that are ready to run, any worker may take one: ready_queue.hpp; docs/protocols/join.md.
   alignas(64) word ready_lock;  ///< see base/lock.hpp. W all
   word ready_count;             ///< W under ready_lock, R all
   word ready_head;              ///< ref of an image. W/R under ready_lock
   word ready_tail;
+  word ready_high;  ///< the last of those that come before the others, 0: none. W/R under ready_lock
 
   // docs/protocols/idle.md.
   alignas(64) word mailbox;  ///< ref of the newest message. W all (push by compare-exchange, owner takes all)
@@ -141,6 +145,15 @@ struct node_words {
   base::shared<std::uint32_t> spare_wake;
   /// futex of the monitor: watch_state. W monitor, workers that begin to run or end
   base::shared<std::uint32_t> watch;
+  // The segments of this host in serial order; docs/protocols/segments.md.
+  alignas(64) word segments_lock;  ///< see base/lock.hpp. W all of the host
+  ref first_segment;               ///< of the list; 0: it is empty. W/R under segments_lock
+  ref last_segment;
+  word merges_lock;  ///< of the values of segments that have ended: see base/lock.hpp. W all of the host
+  word reducers;     ///< that live and were made on this host. W all of the host
+
+  /// Twice the number of cancellations that this host has heard of. W who cancels, R all of the host, often
+  alignas(64) word cancellations;
   alignas(64) word failed;  ///< 0, then 1 while the message is written, then 2. W the first that fails
   char message[2048];       ///< why the run ended. W the first that fails, R supervisors
 };

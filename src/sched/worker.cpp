@@ -1,6 +1,9 @@
 // What all policies do: set-up, resuming, exposing, mail. See worker.hpp.
 #include "sched/worker.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "sched/frames.hpp"
 #include "base/thread_sanitizer.hpp"
 #include "base/world.hpp"
@@ -51,9 +54,12 @@ void worker::init(const worker_setup& setup) noexcept {
   hot.workers = here_.workers - here_.shape.spares;
   hot.pending = nullptr;
   hot.spawns = 0;
+  hot.locals = nullptr;
   hot.in_place = here_.shape.stacks != nullptr ? 1 : 0;
   hot.free_stacks = nullptr;
   hot.in_runtime = 1;
+  hot.cancellations = &here_.node->cancellations;
+  hot.cancel_answer = 0;
   hot.poll.store(here_.forced != choice::force_steal::none, std::memory_order_relaxed);
 
   const auto& l = here_.memory->where();
@@ -61,7 +67,12 @@ void worker::init(const worker_setup& setup) noexcept {
   // A network card may have registered the pages of a job of several hosts: they must not change.
   heap_.init(base, base + l.heap, l.heap_bytes, &here_.words->live, here_.one_host());
   deque_.init(&hot, here_.words, reinterpret_cast<spawn_slot*>(base + l.slots), turn_at_lock, delay_step);
+  carried_.init(here_.words, reinterpret_cast<spawn_slot*>(base + l.slots) + 1);
   ready_ = ready_queue(*here_.memory, *here_.words, here_.holder(), here_.workers == 1, turn_at_lock);
+  const std::uint64_t first =
+      std::max<std::uint64_t>(l.front, 64);  // no ref names the first byte of a segment
+  const ref own = transport::make_ref(here_.me, first);
+  ready_.expect_images_at(own, here_.memory->at<std::byte>(own), l.span - first);
   inbox_.init();
   mail_.enter(inbox_.calls());
   idle_.init();
@@ -83,7 +94,8 @@ void worker::announce_stack_now(std::uintptr_t sp) noexcept {
                               here_.region_high - here_.region_low);
 }
 
-void worker::enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_record) noexcept {
+void worker::enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_record,
+                          const carried& takes) noexcept {
   GODWIT_ASSERT(deque_.empty(), "a thread enters an empty region");
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running has a thread");
   GODWIT_ASSERT(own_record != 0, "a thread completes a record");
@@ -91,6 +103,7 @@ void worker::enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_re
                                               : here_.is_stack(top - 1, top, bytes_end),
                 "a thread's stack lies where stacks lie");
   deque_.sentinel().record = own_record;
+  words_come(takes);
   ancestors_.came(top, bytes_end);
   idle_.thread_came();
 }
@@ -102,7 +115,7 @@ void worker::resume(const loot& what, loot_kind kind, const data_part& data) noe
   GODWIT_ASSERT(kind != loot_kind::fork || what.status != 0, "a parent goes on with the record of its child");
   if (kind == loot_kind::fork && here_.is_near(what.status))
     base::happens_after(here_.at<record>(what.status));
-  enter_thread(what.top, what.bytes_end, what.own_record);
+  enter_thread(what.top, what.bytes_end, what.own_record, what.takes);
   work_on(data);
 #if defined(__x86_64__)
   // A stolen thread's own return address leads into a parent that is not here: end backtraces instead.
@@ -120,7 +133,7 @@ void worker::resume(const loot& what, loot_kind kind, const data_part& data) noe
 #endif
   base::set_float_control(static_cast<std::uint32_t>(what.float_control));
   announce_stack(what.sp);
-  detail::hot().in_runtime = 0;
+  detail::hot().in_runtime = here_.shape.lazy_spawns;  // LZ3
   if (kind == loot_kind::fork)
     godwit_ctx_resume_fork(what.sp, what.fp, what.extra, what.status);
   else
@@ -138,10 +151,12 @@ void worker::resume_caught(const far_catch& what) noexcept {
     account_.note(what.kind == loot_kind::fork ? trace::kind::steal : trace::kind::resume, what.now,
                   got.own_record, got.status, what.now - what.since, got.bytes_end - got.low,
                   index(what.victim));
-  resume(got, what.kind);
+  resume(got, here_.shape.lazy_spawns ? loot_kind::suspended : what.kind);  // put_below
 }
 
-void worker::on_expose_signal(std::uint32_t float_control) noexcept {
+void worker::on_expose_signal(std::uint32_t float_control,
+                              const context::frame_registers* interrupted) noexcept {
+  if (interrupted != nullptr && detail::hot().in_runtime == 0) find_spawns_of(*interrupted);
   if (!exposure_.on_signal(float_control)) return;
   const unexposed inside;
   idle_.wake_one();
@@ -153,7 +168,7 @@ detail::payload worker::wait(ref r, detail::place where, const char* what) noexc
         "worker %u: join on a future that has no thread (joined before, moved from, or default "
         "constructed) at %s:%u",
         index(here_.me), where.file, where.line);
-  GODWIT_ASSERT(!here_.is_near(r) || (here_.at<record>(r)->kind == object_kind::record &&
+  GODWIT_ASSERT(!here_.is_near(r) || (is_record_kind(here_.at<record>(r)->kind) &&
                                       here_.at<record>(r)->freed.load(std::memory_order_relaxed) == 0),
                 "a join is of a record that lives");
   if (!here_.is_near(r) && records_.fetch(r)) {  // one round trip for all of it
@@ -178,15 +193,53 @@ void worker::finish(ref r) noexcept {
   if (account_.traced()) account_.note(trace::kind::complete, now, r);
   std::uint64_t waiting = records_.exchange_state(r, state_done);  // JN1
   GODWIT_ASSERT(waiting != state_done, "a record is completed once");
-  if (waiting == state_detached) {
-    records_.free_unseen(r);
-    return;
-  }
+  if (is_detached(waiting)) return ended_detached(r, waiting);
+  wake_waiters(waiting, now);
+}
+
+void worker::wake_waiters(std::uint64_t waiting, std::uint64_t now) noexcept {
   while (waiting != state_none) {
     const ref next = records_.next_waiter(waiting);
     push_ready(waiting, now);
     waiting = next;
   }
+}
+
+void worker::ended_detached(ref r, std::uint64_t state) noexcept {
+  const ref tally = tally_in(state);
+  if (tally == 0) return records_.free_unseen(r);
+  records_.will_be_read(r);
+  part_ended(r, tally);
+}
+
+void worker::part_ended(ref r, ref tally) noexcept {
+  const unexposed inside;
+  records_.end_part(r, tally);                    // TY3: before it is counted off
+  const ref waiting = records_.count_off(tally);  // TY1: what was counted before the record named it
+  if (waiting != 0) finish(waiting);
+}
+
+void worker::detach_into(ref r, ref tally) noexcept {
+  if (!records_.detach_into(r, tally)) part_ended(r, tally);
+}
+
+void worker::wait_for_parts(ref tally, const detail::place& where, const char* what) noexcept {
+  if (!records_.is_any_out(tally)) return parts_are_done(tally);
+  const ref last = records_.make();
+  if (records_.await_last(tally, last)) {
+    static_cast<void>(wait(last, where, what));
+    this_worker().records_.release(last);  // perhaps another one
+  } else {
+    const unexposed inside;
+    records_.free(last);
+  }
+  this_worker().parts_are_done(tally);
+}
+
+/// What they have written is seen from here on.
+void worker::parts_are_done(ref tally) noexcept {
+  here_.acquire_writes();
+  if (here_.is_near(tally)) base::happens_after(here_.at<record>(tally));
 }
 
 /// A thread that stays on another host is ready: it is as if that were in the worker's own queue.
@@ -199,6 +252,16 @@ void worker::tell_home(ref image_ref) noexcept {
        std::as_bytes(std::span(&image_ref, 1)), {});
 }
 
+void worker::go_home(ref image_ref) noexcept {
+  if (transport::ref_worker(image_ref) == here_.me) return run_here(image_ref);
+  send(transport::ref_worker(image_ref), 0,
+       [](const void* closure) {
+         const unexposed inside;
+         this_worker().run_here(*static_cast<const ref*>(closure));
+       },
+       std::as_bytes(std::span(&image_ref, 1)), {});
+}
+
 void worker::push_ready(ref image_ref, std::uint64_t now, bool in_front) noexcept {
   if (!here_.is_near(image_ref)) {
     const ref copy = records_.make_near(image_ref);
@@ -206,36 +269,52 @@ void worker::push_ready(ref image_ref, std::uint64_t now, bool in_front) noexcep
     image_ref = copy;
   }
   image* im = here_.at<image>(image_ref);
-  if (im->sp != 0) im->ready_ns = now;
-  push_near(im, image_ref, in_front);
+  if (im->sp != 0) {
+    im->ready_ns = now;
+    if (im->goes_home) return go_home(image_ref);
+  }
+  push_near(im, image_ref, in_front ? rank::first : im->sp != 0 && im->high ? rank::high : rank::last);
 }
 
 // What a policy does not have, a program asked for with functions of another.
-namespace {
-[[noreturn]] void wrong_policy(const options& o) {
+void worker::wrong_policy() const noexcept {
   base::fatal(
       "this run's policy is %s, but the program spawned a thread of another one: take the policy of the run "
       "(godwit::with_policy), or do not set --godwit-policy (GODWIT_POLICY)",
-      name_of(o.policy));
+      name_of(here_.opts.policy));
 }
-}  // namespace
 bool worker::park(detail::publish_fn*, void*, detail::wakes, const char*, const detail::place&) noexcept {
-  wrong_policy(here_.opts);
+  wrong_policy();
 }
-ref worker::create_thread(detail::task_entry*, const void*, std::size_t) noexcept {
-  wrong_policy(here_.opts);
+ref worker::create_thread(detail::task_entry*, const void*, std::size_t, priority, bool) noexcept {
+  wrong_policy();
 }
 ref worker::spawn_task(detail::task_entry*, const detail::task_bytes&, std::uintptr_t) noexcept {
-  wrong_policy(here_.opts);
+  wrong_policy();
 }
-void* worker::new_stack() noexcept { wrong_policy(here_.opts); }
-void worker::free_stack(void*) noexcept { wrong_policy(here_.opts); }
+void* worker::new_stack() noexcept { wrong_policy(); }
+void worker::free_stack(void*) noexcept { wrong_policy(); }
+lazy_way worker::lazy_child_returned(std::uintptr_t, std::uintptr_t) noexcept { wrong_policy(); }
+lazy_way worker::lazy_child_failed(ref) noexcept { wrong_policy(); }
 
 void worker::serve_mailbox() noexcept {
   static_cast<void>(here_.serve_others());
   if (mail_.empty()) return;
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running takes letters");
+  const bool before = std::exchange(in_letter_, true);
+  const ref scope = carried_.scope();
+  if (scope != 0) [[unlikely]] {  // that of the thread which runs here, and nothing to a letter
+    const unexposed inside;
+    carried_.enter(0, detail::hot().bottom);
+    scopes_.changed();
+  }
   mail_.take([this](ref done) { finish(done); });
+  if (scope != 0) [[unlikely]] {
+    const unexposed inside;
+    carried_.leave(scope);
+    scopes_.changed();
+  }
+  in_letter_ = before;
 }
 
 void worker::send(worker_no to, ref done, void (*call)(const void*), std::span<const std::byte> head,
@@ -253,6 +332,10 @@ ref worker::send_thread(worker_no to, parcel& what, const std::byte* closure,
   what.record = records_.make();
   here_.at<record>(what.record)->made_by = number_of_thread();
   what.float_control = base::float_control();
+  const carried takes = child_takes();
+  what.scope = takes.scope;
+  what.segment = takes.segment;
+  add_strand(*here_.memory, what.scope);
   ++here_.words->stats.threads_sent;
   send(to, 0, deliver, std::as_bytes(std::span(&what, 1)), {closure, static_cast<std::size_t>(what.bytes)});
   return what.record;
@@ -269,8 +352,13 @@ void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
       static_cast<detail::thread_block*>(here_.shape.stacks->block_of(reinterpret_cast<std::uintptr_t>(w)))
               ->suspended == w,
       "who is woken is suspended");
-  if (account_.traced())
-    account_.note(trace::kind::wake, base::fast_ns(), reinterpret_cast<const image*>(w)->own_record);
+  if (account_.traced()) {
+    const std::uint64_t now = base::fast_ns();
+    account_.note(trace::kind::wake, now, reinterpret_cast<const image*>(w)->own_record);
+    const auto here = reinterpret_cast<std::uintptr_t>(&now);
+    if (by == detail::wakes::inside && here_.shape.stacks->owns(here))
+      account_.note_callers(now, base::callers_of(&now, here_.shape.stacks->end_of(here)));
+  }
   // What is outside of the run is no part of a chain.
   if (here_.opts.span && by == detail::wakes::inside) {
     auto& span = reinterpret_cast<image*>(w)->span_ns;

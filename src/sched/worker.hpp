@@ -15,23 +15,30 @@
 // src/runtime.
 #pragma once
 
+#include <godwit/detail/timer.hpp>
+
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/unexposed.hpp"
 #include "context/context.hpp"
+#include "context/frame_rules.hpp"
 #include "sched/account.hpp"
 #include "sched/ancestors.hpp"
+#include "sched/carried.hpp"
 #include "sched/deque.hpp"
 #include "sched/exposure.hpp"
 #include "sched/far_calls.hpp"
 #include "sched/far_thief.hpp"
 #include "sched/idleness.hpp"
 #include "sched/inbox.hpp"
+#include "sched/lazy_spawns.hpp"
 #include "sched/mailbox.hpp"
 #include "sched/outside_events.hpp"
 #include "sched/ready_queue.hpp"
 #include "sched/records.hpp"
 #include "sched/scheduler_stack.hpp"
+#include "sched/scopes.hpp"
+#include "sched/segments.hpp"
 #include "sched/site.hpp"
 #include "stack/stack.hpp"
 
@@ -50,8 +57,19 @@ class worker {
 
   // Entry points of slow_path.hpp; see there. Those that depend on the policy are virtual: they are off the
   // fast path.
-  virtual void spawn_point(bool child_may_leave) noexcept = 0;
+  virtual bool spawn_point(bool child_may_leave, bool always_begins) noexcept = 0;
   virtual ref pop_public(spawn_slot* b) noexcept = 0;
+  // Policy lazy: docs/protocols/lazy.md. Elsewhere there is nothing to find.
+  /// The deque has all spawns of the running thread and its parents. Before whatever looks at it.
+  virtual void find_spawns() noexcept {}
+  /// Likewise, where the running thread was interrupted, if that can be said there.
+  virtual void find_spawns_of(const context::frame_registers&) noexcept {}
+  /// A child whose spawn was found has come to its end. Comes back if the parent is here. @p give: what gives
+  /// away a result that lies where @p value says (lazy_child::give), or 0: it is the result.
+  virtual lazy_way lazy_child_returned(std::uintptr_t value, std::uintptr_t give) noexcept;
+  virtual lazy_way lazy_child_failed(ref error) noexcept;
+  /// GODWIT_LAZY_LOOKS: as spawn_point.
+  virtual void lazy_spawn_point() noexcept {}
   virtual ref spawn_task(detail::task_entry* entry, const detail::task_bytes& closure,
                          std::uintptr_t spawned_at) noexcept;
   virtual void* new_stack() noexcept;
@@ -65,7 +83,13 @@ class worker {
   void unpark(detail::waiter* w, detail::wakes by) noexcept;
   /// With options::span: the longest chain up to now of the thread that runs here; without: 0.
   virtual std::uint64_t span_now() const noexcept { return 0; }
-  virtual ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept;
+  virtual ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes, priority level,
+                            bool always_begins) noexcept;
+  // Substrate threads: threads that have not begun are run by who waits for them. docs/protocols/park.md
+  /// That of @p r. False: it has begun, or has to wait for its turn. May migrate.
+  virtual bool run_if_unbegun(ref) noexcept { return false; }
+  /// Those of the running thread's scope that are next on this worker. May migrate.
+  virtual void run_unbegun_of_scope() noexcept {}
   /// The thread that just ended completes @p r; does not come back.
   virtual void complete(ref r) noexcept = 0;
   /// The root thread just ended: pop its entry and complete what is to complete.
@@ -76,6 +100,33 @@ class worker {
   /// Complete a record of join_records::make; its waiters become ready. The calling context goes on.
   void finish(ref r) noexcept;
   join_records& records() noexcept { return records_; }
+  // Threads that nobody joins one by one, but all together: docs/protocols/tally.md.
+  /// The thread of @p r, which has no other consumer, is a part of @p tally until it ends.
+  void detach_into(ref r, ref tally) noexcept;
+  /// Until a moment when no part of @p tally is out. One thread at a time. May migrate.
+  void wait_for_parts(ref tally, const detail::place& where, const char* what) noexcept;
+
+  // Scopes that can be cancelled: docs/protocols/cancel.md.
+  sched::scopes& cancellation() noexcept { return scopes_; }
+  /// The running thread enters a scope, until it leaves that; scopes are left in the reverse order.
+  ref enter_scope(scope_kind kind, std::uint64_t deadline_ns) noexcept;
+  /// Waits for what is below. May migrate.
+  void leave_scope(ref scope, const detail::place& where) noexcept;
+  /// Futures that are dropped here are to be waited for: the running thread is cancelled, and it is not a
+  /// letter that drops them.
+  bool must_wait() noexcept {
+    return carried_.scope() != 0 && !in_letter_ && detail::hot().in_runtime == 0 && is_cancelled();
+  }
+  /// The running thread is cancelled, and may hear of it: it is not being unwound.
+  bool must_stop() noexcept { return may_stop() && is_cancelled(); }
+  detail::stop_time when_to_stop() noexcept;
+
+  // docs/protocols/segments.md.
+  sched::segments& segments() noexcept { return segments_; }
+  /// Of the running thread, which is tracked from now on.
+  ref segment() noexcept;
+  /// The running thread, and those in its deque, are not tracked any more.
+  void end_segment() noexcept;
 
   /// Put a call into another worker's mailbox; @p done is completed afterwards.
   void send(worker_no to, ref done, void (*call)(const void*), const void* closure,
@@ -108,6 +159,7 @@ class worker {
   }
   /// Threads whose stacks name memory in there do not migrate: other workers' processes do not have it.
   void keep_with(const stack::range& heap) noexcept { own_heap_ = heap; }
+  const stack::range& own_heap() const noexcept { return own_heap_; }
 
   // Way am: this worker carries out requests of other hosts.
   /// Where other layers enter theirs.
@@ -116,7 +168,9 @@ class worker {
   void serve_inbox() noexcept { inbox_.serve(); }
   bool serve_one() noexcept { return inbox_.serve_one(); }
   /// From the expose signal's handler.
-  void on_expose_signal(std::uint32_t float_control) noexcept;
+  /// @p interrupted: null where nobody can say.
+  void on_expose_signal(std::uint32_t float_control,
+                        const context::frame_registers* interrupted = nullptr) noexcept;
   /// For the trace, if there is one: an access to global memory at @p at, which began at @p since_ns (of
   /// base::fast_ns), of @p count that are like it. @p frame: as in base::callers_of.
   void note_access(trace::single_access what, std::uint64_t since_ns, std::uint64_t at, std::uint32_t owner,
@@ -174,11 +228,17 @@ class worker {
 
  protected:
   worker() = default;
+  /// The program has spawned by another policy than the run's: ends the run.
+  [[noreturn]] void wrong_policy() const noexcept;
 
   using unexposed = base::unexposed;
 
   /// What a policy does when a thread has to wait for @p r. Comes back when it is complete.
   virtual void block(ref r, const detail::place& where, const char* what) noexcept = 0;
+  /// Nobody asked for @p r, which was completed here: @p state was in it.
+  void ended_detached(ref r, std::uint64_t state) noexcept;
+  void part_ended(ref r, ref tally) noexcept;
+  void parts_are_done(ref tally) noexcept;
   /// A join found its thread done.
   virtual void joined(ref) noexcept {}
   [[noreturn]] virtual void loop() noexcept = 0;
@@ -190,16 +250,39 @@ class worker {
   void resume(const loot& what, loot_kind kind, const data_part& data = {}) noexcept;
   void resume_caught(const far_catch& what) noexcept;
   /// The region is empty and a thread is about to be put there, with the bytes up to @p bytes_end.
-  void enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_record) noexcept;
+  void enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_record,
+                    const carried& takes) noexcept;
+
+  /// A thread has come to an empty deque, or none has.
+  [[gnu::always_inline]] void words_come(const carried& c) noexcept {
+    if (c == carried{} && carried_.none()) [[likely]]
+      return;
+    other_words_come(c);
+  }
+  [[gnu::noinline]] void other_words_come(const carried& c) noexcept {
+    const ref scope = c.scope != 0 ? scopes_.near(c.scope) : 0;
+    if (carried_.come({scope, segments_.arrive(c.segment)})) scopes_.changed();
+  }
+  /// The running thread is over, and its record not its parent's affair.
+  void strand_ended() noexcept {
+    if (const ref scope = carried_.scope(); scope != 0) end_strand(scope);
+    words_come({});
+  }
 
   // Threads that are ready.
-  /// @p now: when it became ready, 0: it never waited. @p in_front: others take it first, instead of last.
+  /// @p waiting: what a record's state was, which has been completed at @p now: all that wait for it.
+  void wake_waiters(std::uint64_t waiting, std::uint64_t now) noexcept;
+  /// @p now: when it became ready, 0: it never waited. @p in_front: before all others, whatever it is.
   void push_ready(ref image_ref, std::uint64_t now, bool in_front = false) noexcept;
   void tell_home(ref image_ref) noexcept;
+  /// To the worker where it stopped, and to no other one.
+  void go_home(ref image_ref) noexcept;
+  /// It is to run on this worker.
+  virtual void run_here(ref image_ref) noexcept = 0;
   /// Into the own queue: @p im, which is of this host.
-  [[gnu::always_inline]] void push_near(image* im, ref image_ref, bool in_front) noexcept {
+  [[gnu::always_inline]] void push_near(image* im, ref image_ref, rank where) noexcept {
     GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running makes threads ready");
-    ready_.push(im, image_ref, in_front);
+    ready_.push(im, image_ref, where);
     idle_.wake_one();
   }
   void serve_mailbox() noexcept;
@@ -210,6 +293,22 @@ class worker {
       announce_stack_now(sp);
   }
   virtual void announce_stack_now(std::uintptr_t sp) noexcept;
+
+  // Where segments are made: docs/protocols/segments.md.
+  /// A continuation leaves a deque of this host, which is locked: what it takes along.
+  carried leaves_deque(carried takes) noexcept {
+    if (takes.segment != 0) [[unlikely]]
+      takes.segment = segments_.make_behind(takes.segment);
+    return takes;
+  }
+  /// What a thread takes along that begins later.
+  carried child_takes() noexcept { return carried_.none() ? carried{} : other_child_takes(); }
+  carried other_child_takes() noexcept;
+  /// The running thread has been saved and its parent goes on in place; and it was not so.
+  void part_segments() noexcept;
+  void rejoin_segments(ref before) noexcept;
+  /// For a thief of another host: it cannot make one.
+  void offer_segment() noexcept;
 
   /// options::delay_us, between racing steps.
   void delay() noexcept;
@@ -223,7 +322,10 @@ class worker {
   ready_queue ready_;
   join_records records_{here_, heap_};
   ancestors ancestors_{here_, deque_};
-  exposure exposure_{here_, deque_, records_, ancestors_, account_};
+  carried_words carried_;
+  sched::scopes scopes_{here_, heap_, carried_};
+  sched::segments segments_{here_, heap_, records_, tell_ended};
+  exposure exposure_{here_, deque_, records_, ancestors_, carried_, account_};
   mailbox mail_{here_, heap_, records_};
   far_inbox inbox_{here_, heap_, account_, random_};
   far_thief far_{here_, account_, random_};
@@ -235,6 +337,13 @@ class worker {
   std::uintptr_t thread_pointer_ = 0;  ///< the OS thread's own; threads may have theirs (thread_block)
 
  private:
+  bool may_stop() const noexcept { return carried_.scope() != 0 && here_.exceptions.state->uncaught == 0; }
+  void end_strand(ref scope) noexcept;
+  static void tell_ended(ref segment) noexcept;
+  void set_segment(ref s) noexcept;
+
+  bool in_letter_ = false;
+
   base::small_random delay_random_;
 };
 

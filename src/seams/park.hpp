@@ -47,6 +47,8 @@ struct event_source {
   void (*deliver)() noexcept;
   /// Let a worker that waits in collect come back. From any worker, also before it begins to wait.
   void (*interrupt)() noexcept;
+  /// A scope was cancelled: threads that sleep in one, whichever, come back to ask. From any OS thread.
+  void (*hasten)() noexcept;
 };
 /// For all runs that begin later. @p source lives as long as the program.
 void set_event_source(const event_source* source) noexcept;

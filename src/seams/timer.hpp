@@ -19,8 +19,14 @@ void start_timer(timer* t) noexcept;
 /// called with a lock held that expired takes.
 bool stop_timer(timer* t) noexcept;
 
+/// The same. It expires sooner when the calling thread has to stop; rarely for nothing, too: the caller asks,
+/// and starts again. CA5
+void start_cancellable_timer(timer* t) noexcept;
+
 /// Suspend the calling thread until then. True. (False: outside a run on substrate threads; nothing was
 /// done.)
 bool sleep_until_ns(std::uint64_t deadline_ns, const place& where) noexcept;
+/// The same with a cancellable timer.
+bool doze_until_ns(std::uint64_t deadline_ns, const place& where) noexcept;
 
 }  // namespace godwit::detail

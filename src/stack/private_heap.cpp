@@ -10,6 +10,7 @@
 // fault_test.cpp.
 #include "stack/stack.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fcntl.h>
 #include <malloc.h>
@@ -31,7 +32,9 @@ namespace godwit::stack {
 
 namespace {
 
-constexpr std::uintptr_t heaps_low = 0x6000'0000'0000;
+/// The second one where the kernel maps nothing above the first: without a limit on the stack (ulimit -s
+/// unlimited) it keeps most of the addresses for that.
+constexpr std::uintptr_t heaps_lows[] = {0x6000'0000'0000, 0x800'0000'0000};
 constexpr std::uintptr_t heaps_bytes = 0x800'0000'0000;  // 8 TiB for all workers together
 constexpr std::uintptr_t largest_heap = 64ull << 30;
 
@@ -41,6 +44,20 @@ bool reserve(std::uintptr_t low, std::uintptr_t high) noexcept {
   if (p == MAP_FAILED) return false;
   madvise(p, high - low, MADV_DONTDUMP);  // gdb would write tens of terabytes of zeros into a core file
   return true;
+}
+
+/// Where heaps can lie: below what the kernel maps next. 0: nowhere, it does not map from above downwards.
+std::uintptr_t choose_heaps_low() noexcept {
+  const auto map = [] {
+    return mmap(nullptr, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  };
+  void *const first = map(), *const second = map();
+  if (first != MAP_FAILED) munmap(first, 1);
+  if (second != MAP_FAILED) munmap(second, 1);
+  if (first == MAP_FAILED || second == MAP_FAILED || second > first) return 0;
+  for (const std::uintptr_t low : heaps_lows)
+    if (reinterpret_cast<std::uintptr_t>(second) >= low + heaps_bytes) return low;
+  return 0;
 }
 
 /// Fill every gap between mappings above @p from. Reads the list of mappings without allocating.
@@ -63,8 +80,8 @@ bool fill_gaps_above(std::uintptr_t from) noexcept {
     const std::uintptr_t low = std::strtoull(line, &next, 16);
     const std::uintptr_t high = *next == '-' ? std::strtoull(next + 1, &next, 16) : 0;
     if (high == 0) return false;
-    if (low >= heaps_low + heaps_bytes && high >> 47 != 0) break;  // vsyscall
-    if (low < from && high > from) return false;                   // something lies where the heaps should be
+    if (low >= from && high >> 47 != 0) break;    // vsyscall
+    if (low < from && high > from) return false;  // something lies where the heaps should be
     if (low > end_of_last && low > from && !reserve(end_of_last, low)) return false;
     if (high > end_of_last) end_of_last = high;
     while (*next != '\0' && *next != '\n') ++next;
@@ -85,7 +102,9 @@ void use_up_old_heap(std::uintptr_t end, const range& mine) noexcept {
   unsigned blocks = 0;
   std::size_t elsewhere = 0;
   // Sizes of all classes that an allocator may have: eight or more for each doubling.
-  for (std::size_t size = 1 << 20; size >= 16; size -= size > 1040 ? size / 8 : 16) {
+  constexpr std::size_t every_class = 1040;  // below there are blocks that serve one size only
+  for (std::size_t size = 1 << 20; size >= 16;
+       size = size > every_class ? std::max(size - size / 8, every_class) : size - 16) {
     for (; blocks < most_blocks && elsewhere < most_elsewhere; ++blocks) {
       void* p = std::malloc(size);
       if (p == nullptr) break;
@@ -104,17 +123,22 @@ void use_up_old_heap(std::uintptr_t end, const range& mine) noexcept {
 
 }  // namespace
 
-range own_private_heap(std::uint32_t number, std::uint32_t count) noexcept {
-  if (__asan_unpoison_memory_region != nullptr || base::on_thread_sanitizer())
-    return {};                                 // they place heaps themselves
-  if (base::runs_under_valgrind()) return {};  // memcheck keeps a record for each page that would be filled
+bool steers_heaps() noexcept {
+  if (__asan_unpoison_memory_region != nullptr || base::on_thread_sanitizer()) return false;
+  return !base::runs_under_valgrind();  // memcheck keeps a record for each page that would be filled, too
+}
+
+range own_private_heap(std::uint32_t number, std::uint32_t count, bool used_by_threads) noexcept {
+  if (!steers_heaps()) return {};
   std::uintptr_t size = heaps_bytes / count / (2 << 20) * (2 << 20);
   if (size > largest_heap) size = largest_heap;
+  const std::uintptr_t heaps_low = choose_heaps_low();
+  if (heaps_low == 0) return {};
   const range mine{heaps_low + number * size, heaps_low + (number + 1) * size};
-  if (!fill_gaps_above(mine.high)) return {};
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto top = (reinterpret_cast<std::uintptr_t>(sbrk(0)) + page - 1) / page * page;
-  if (!reserve(top, top + page)) return {};
+  if (!reserve(top, top + page) || !fill_gaps_above(mine.high)) return {};
+  if (!used_by_threads) return mine;
   use_up_old_heap(top, mine);
   void* probe = std::malloc(256 << 10);  // an emulator or another malloc may place memory as it likes
   const bool steered = mine.holds(reinterpret_cast<std::uintptr_t>(probe));

@@ -29,8 +29,11 @@ void joins_itself() {
                           "godwit::thread: it would join itself");
 }
 
-void sleep_until_time(std::uint64_t deadline_ns, const place& where) noexcept {
-  if (!sleep_until_ns(deadline_ns, where)) base::nap_until(deadline_ns);
+void sleep_until_time(std::uint64_t deadline_ns, const place& where) {
+  do {
+    throw_cancelled();
+    if (!doze_until_ns(deadline_ns, where)) base::nap_until(deadline_ns);
+  } while (base::now_ns() < deadline_ns);
 }
 
 unsigned usable_cpus() noexcept { return base::usable_cpu_count(); }

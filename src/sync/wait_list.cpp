@@ -123,7 +123,7 @@ bool wait_list::wait_listed(wait_node& n, const char* what, const place& where) 
   return enter(n, what, where, false);
 }
 
-timed_node::timed_node(wait_list& l, std::uint64_t deadline_ns) noexcept : list(l) {
+timed_node::timed_node(wait_list& l, std::uint64_t deadline_ns, bool cancellable) noexcept : list(l) {
   by = wakes::outside;
   clock.deadline_ns = deadline_ns;
   clock.arg = this;
@@ -141,7 +141,7 @@ timed_node::timed_node(wait_list& l, std::uint64_t deadline_ns) noexcept : list(
     if (who != nullptr) unpark(who, wakes::outside);
   };
   need_substrate_threads("a wait with a time limit");
-  start_timer(&clock);  // WL5: before it can be listed
+  cancellable ? start_cancellable_timer(&clock) : start_timer(&clock);  // WL5: before it can be listed
 }
 
 timed_node::~timed_node() { stop_timer(&clock); }  // WL5

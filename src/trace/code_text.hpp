@@ -82,7 +82,9 @@ inline std::string short_function(std::string_view signature) {
 /// "visit at file.cpp:12". @p place: "file.cpp:12", or whatever is known.
 inline std::string name_of_place(std::string_view function, std::string_view place) {
   const std::string name = short_function(function);
-  return name.empty() || place.empty() ? std::string(place) : name + " at " + std::string(place);
+  if (name.empty() || place.empty()) return std::string(place);
+  // What compilers call the code of a lambda, where nothing says in which function it is written.
+  return (name == "operator()" ? "a lambda" : name) + " at " + std::string(place);
 }
 
 /// Of a text for code in a trace file (file.hpp).

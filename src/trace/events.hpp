@@ -1,7 +1,7 @@
 // What a worker writes down while it runs: the kinds of events and their fields.
 //
 // Events are written at scheduler decisions only -- steals, suspensions, resumes, ends, idleness -- never at
-// a spawn that nobody steals -- and where global memory of other hosts is fetched or written back. Threads
+// a spawn that nobody steals (but for samples) -- and where global memory is fetched or written back. Threads
 // are named by the location (ref) of their join record, which is theirs from the moment when they could be
 // separated from their parent. A record may serve a later thread again. Who runs on a worker: the *bottom*
 // thread of its stack region, with its unstolen descendants above it. A steal takes the bottom thread away:
@@ -9,13 +9,16 @@
 // src/sched. Read by: the writers of this folder, tools/report. Documents: docs/tracing.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace godwit::trace {
 
 enum class kind : std::uint16_t {
   // The worker gets a thread to run. duration_ns is what getting it took, time_ns its end.
-  start = 1,  ///< the root thread begins. a: thread
+  /// the root thread begins, or one that was created or sent. a: thread. Behind it `callers` if it was sent:
+  /// where
+  start = 1,
   /// a continuation came from worker `other`. a: thread; b: the child it leaves there; bytes: of stack;
   /// detail: its level there (see name), 0: not known. Behind it `callers`: where it had spawned that child
   steal,
@@ -23,6 +26,7 @@ enum class kind : std::uint16_t {
   /// Behind it `callers` if it had not waited but spawned
   resume,
   /// child stealing: an unstarted thread begins. a: thread; other: from whom; detail: 1 on top of a join.
+  /// Behind it `callers`: where it was spawned.
   /// Or a child whose parent has just left (suspend with detail 4) is the bottom thread. detail: 2
   task,
   // It loses one.
@@ -44,7 +48,7 @@ enum class kind : std::uint16_t {
   idle,
   sleep,  ///< slept. duration_ns, up to time_ns; lies inside an idle
   // Anything else.
-  expose,    ///< continuations were made public. bytes: how many; detail: 1 asked for by signal
+  expose,    ///< made continuations public. a: where the oldest spawned; bytes: how many; detail: 1 by signal
   complete,  ///< a record is complete without an end of a thread (a letter's answer). a: record
   far_call,  ///< a request to another host. other: target worker; detail: far_request; duration_ns
   message,   ///< carried out a request of another host, or a letter. duration_ns
@@ -74,7 +78,8 @@ enum class kind : std::uint16_t {
   // Waits for something else than the end of a thread.
   /// of the suspension before it. a: what for, as people call it (address in the program's image: "mutex")
   waits,
-  /// a thread that no record wakes can go on, because of what runs here. a: thread
+  /// a thread that no record wakes can go on, because of what runs here. a: thread. Behind it `callers` if it
+  /// is a thread that runs here
   wake,
   /// where in the program, where that is a header that others include: who called. a, b: addresses that calls
   /// come back to, the innermost first; one or several of these events
@@ -88,6 +93,12 @@ enum class kind : std::uint16_t {
   /// address; detail: the level
   name,
   name_ends,  ///< b: the scope
+  /// the operating system kept what the worker ran. a: the time up to here that was looked at, in ns; b: of
+  /// it; detail: system_kind; other: for kernel, page faults
+  system,
+  /// of the time before, spawns were looked at. a: where the last one was, 0: none; b: that time, in ns;
+  /// other: how many
+  spawns,
   count_
 };
 
@@ -118,12 +129,20 @@ enum class far_request : std::uint16_t { steal = 1, look };
 enum class idle_cause : std::uint16_t {
   no_work,    ///< its last thread ended and nobody had anything to steal
   join,       ///< its last thread waits at an outstanding join
-  transport,  ///< waited for an answer from another host
+  transport,  ///< waited for an answer from another host that brought a thread
   wait,       ///< its last thread waits for something else: another thread, time, a descriptor
 };
 
 /// What an access to a single value was.
 enum class single_access : std::uint16_t { get, put, atomic };
+
+/// How the operating system kept a thread.
+enum class system_kind : std::uint16_t {
+  waits,   ///< it waited in a system call
+  aside,   ///< others had the CPU
+  kernel,  ///< the kernel worked for it: system calls, page faults
+};
+inline constexpr std::size_t system_kinds = 3;
 
 /// What the cache of global memory did.
 enum class global_access : std::uint16_t {

@@ -80,6 +80,7 @@ void model::event(std::uint32_t w, const trace::event& e) {
     case kind::global:
     case kind::moves:
     case kind::part_wait:
+    case kind::system:
       nested(w, e);
       break;
     case kind::part:

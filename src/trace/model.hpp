@@ -86,6 +86,7 @@ enum class mark : std::uint8_t {
   part,       ///< of movable memory: it went from one worker to another, or stayed
   allocated,  ///< movable memory: parts that have one home
   freed,
+  kept,  ///< the operating system kept what ran here, for `ns` of the time before
   used,  ///< a part, by its owner's host `bytes` times, by others `count` times
 };
 
@@ -103,9 +104,11 @@ struct instant {
   std::uint64_t address = 0;                  ///< part, allocated, freed: of the allocation
   std::uint64_t part = 0;                     ///< part; allocated: the first of `count`
   std::uint32_t to = nobody;                  ///< part; allocated: the home
-  std::uint32_t count = 0;
-  std::uint32_t took_ns = 0;               ///< part
-  part_result result = part_result::came;  ///< part
+  std::uint32_t count = 0;                    ///< allocated, used; kept: page faults
+  std::uint32_t took_ns = 0;                  ///< part
+  part_result result = part_result::came;     ///< part
+  system_kind how = system_kind::waits;       ///< kept
+  std::uint64_t ns = 0;                       ///< kept
 };
 
 enum class counter : std::uint8_t { busy_workers, ready_joins };
@@ -197,6 +200,7 @@ class model {
   void close_top(std::uint32_t w, std::uint64_t time, kind why);
   void suspend(std::uint32_t w, const trace::event& e);
   void expose(std::uint32_t w, const trace::event& e);
+  void kept(std::uint32_t w, const trace::event& e);
   void stay(std::uint32_t w, const trace::event& e);
   void cancel(std::uint32_t w, const trace::event& e);
   void idle(std::uint32_t w, const trace::event& e);

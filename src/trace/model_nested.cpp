@@ -25,6 +25,7 @@ activity activity_of(kind k) noexcept {
 }  // namespace
 
 void model::nested(std::uint32_t w, const trace::event& e) {
+  if (static_cast<kind>(e.what) == kind::system) return kept(w, e);
   const activity what = activity_of(static_cast<kind>(e.what));
   worker_info& me = workers_[w];
   if (what == activity::access) {  // the place behind it is its own
@@ -71,6 +72,15 @@ void model::expose(std::uint32_t w, const trace::event& e) {
                   .time_ns = e.time_ns,
                   .bytes = e.bytes,
                   .by_signal = e.detail == 1});
+}
+
+void model::kept(std::uint32_t w, const trace::event& e) {
+  out_.on(instant{.worker = w,
+                  .what = mark::kept,
+                  .time_ns = e.time_ns,
+                  .count = e.other,
+                  .how = static_cast<system_kind>(e.detail),
+                  .ns = e.b});
 }
 
 }  // namespace godwit::trace

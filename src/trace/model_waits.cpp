@@ -71,6 +71,8 @@ void model::update_name(std::uint32_t w, std::uint64_t time) {
 
 /// A thread that waits for no record can go on.
 void model::wake(std::uint32_t w, const trace::event& e) {
+  workers_[w].last_suspended = workers_[w].last_began = 0;  // the place behind it is its own
+  workers_[w].last_place = {};
   const auto found = threads_.find(e.a);
   if (found == threads_.end() || found->second.what != state::waiting) return;
   found->second.flow = next_flow_++;

@@ -353,6 +353,13 @@ void perfetto::on(const instant& i) {
       add_place("at", i.place);
       if (i.stale_words) add("by stale words only", 1);
       break;
+    case mark::kept:
+      name(i.how == system_kind::waits   ? "waited in the operating system"
+           : i.how == system_kind::aside ? "others had the CPU"
+                                         : "the operating system worked");
+      add("ns", i.ns);
+      if (i.count != 0) add("page faults", i.count);
+      break;
     case mark::part:
     case mark::allocated:
     case mark::freed:

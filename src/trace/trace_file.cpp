@@ -109,6 +109,7 @@ void trace_file::append(std::uint32_t worker, const event* events, std::size_t c
       if (what == kind::place || what == kind::waits || what == kind::name) strings_.try_emplace(e->a);
       if (what == kind::place) strings_.try_emplace(e->b);
       if (what == kind::callers) code_.insert({e->a, e->b});
+      if (what == kind::expose || (what == kind::spawns && e->a != 0)) code_.insert(e->a);
     }
     done += n;
   }

@@ -30,21 +30,31 @@ inline double getting_ns(double steals, double far_steals, double timed, double 
   return steal_ns * (timed > 0 ? std::max(1.0, near / timed) : 1.0) + far_steal_ns;
 }
 
+/// Of a worker's life, in ns, as its counters know it: its threads waited in the operating system. Where it
+/// had no thread, it need not have had a CPU.
+inline double blocked_ns(double life, double cpu, double aside, double idle, double far) {
+  return cpu > 0 ? std::max(life - cpu - aside - idle - far, 0.0) : 0;
+}
+
 /// What workers did with their time instead of running threads; parts of all of it.
 struct lost_shares {
   double no_work = 0, join = 0, wait = 0, transport = 0, getting = 0, access = 0;
+  double blocked = 0;
+  double kernel = 0;  // only a trace tells
 };
 
 /// The two largest of them, as counters alone know them: "nothing to steal for 70 % of the time, stealing for
 /// 5 %".
 inline std::string lost_text(const lost_shares& s) {
-  std::array<std::pair<double, const char*>, 6> causes{
+  std::array<std::pair<double, const char*>, 8> causes{
       {{s.no_work, "nothing to steal"},
        {s.join, "late joins"},
        {s.wait, "waits for locks, events, time or descriptors"},
        {s.transport, "answers of other hosts"},
        {s.getting, "stealing"},
-       {s.access, "single values of other hosts"}}};
+       {s.access, "single values of other hosts"},
+       {s.blocked, "waits in the operating system"},
+       {s.kernel, "work of the operating system"}}};
   double all = 0;
   for (const auto& c : causes) all += c.first;
   if (all < much) return "nothing stands out";

@@ -94,6 +94,7 @@ ref global_put_begin(global_address to, const void* from, std::size_t bytes);
 struct opened {
   static constexpr std::uint64_t cached = std::uint64_t{1} << 63;  ///< the host's cache holds copies open
   static constexpr std::uint64_t pinned = std::uint64_t{1} << 62;  ///< movable memory of this host is in use
+  static constexpr std::uint64_t ordinary = 0;                     ///< no global memory: nothing to give back
   std::byte* data;
   std::uint64_t ticket;
 };
@@ -141,6 +142,11 @@ std::uint32_t global_likely_owner(global_address at);
 /// The caller spins until another worker has done something: let the system run that one, and serve other
 /// hosts meanwhile.
 [[gnu::cold]] void global_pause() noexcept;
+
+/// Ordinary memory that an algorithm was called with, as an address behind the end of global memory: with
+/// global_base it is the pointer. Where not all workers of the run see that memory (or, if the algorithm
+/// @p writes, the same memory), the run ends with the place of the call.
+[[gnu::cold, gnu::noinline]] global_address ordinary_address(const void* at, bool writes) noexcept;
 
 /// The plain case: all global memory is this host's, and nobody checks.
 [[gnu::always_inline]] inline bool global_is_plain() noexcept {

@@ -47,6 +47,26 @@ inline constexpr std::uintptr_t closure_hides = 0x1000;      // there may be add
          ((words < most_closure_words ? words : most_closure_words) | (hides ? closure_hides : 0)) << 48;
 }
 
+/// The value of a reducer in the segment that the worker executes (segment.hpp).
+struct view_slot {
+  std::uint64_t reducer;  ///< its number; 0: none
+  void* value;
+};
+inline constexpr std::size_t view_slots = 8;
+
+/// Free blocks of a worker's own part of global memory: global_objects.hpp. W/R owner
+struct local_objects {
+  static constexpr std::size_t lists = 80;
+  std::uint64_t begin = 0;  ///< address of that part
+  std::uint64_t bytes = 0;  ///< of it. W once
+  struct free_block* free[lists] = {};
+};
+
+// Outside a run.
+inline constinit std::atomic<std::uint64_t> no_cancellations{0};
+inline constinit local_objects no_objects;  ///< nobody writes it
+
+struct local_table;    // worker_local.hpp
 struct pending_value;  // future.hpp: a result that lives in a frame and needs its codec to migrate
 
 /// Line 0 is private to the owner except for the starvation check of idle workers. The assembly in
@@ -76,10 +96,19 @@ struct alignas(64) hot_words {
   std::uint64_t spawns = 0;          ///< counted only in programs compiled with GODWIT_COUNT_SPAWNS. W owner
   std::uint32_t global_plain = 0;    ///< non-zero: all of it is this host's memory, and unchecked. W once
   std::uint32_t map_locked = 0;      ///< the running thread is inside global_map's update. W owner
+  // Is the running thread cancelled? docs/protocols/cancel.md
+  const std::atomic<std::uint64_t>* cancellations = &no_cancellations;  ///< of this host. W once
+  /// `cancellations` when that was last asked, plus one if it was; all ones: ask again. W owner
+  std::uint64_t cancel_answer = 0;
+  const local_table* locals = nullptr;   ///< of worker_local, for this worker; null: nothing yet. W owner
+  local_objects* objects = &no_objects;  ///< free blocks of global memory, for inlined code. W once
 
   /// Non-zero: owner calls spawn_point() at its next spawn. 1: somebody asks; 2: there may be exceptions
-  /// (src/context/exceptions.hpp). W anybody, R owner; CPU atomics only.
+  /// (src/context/exceptions.hpp), or the scopes of its thread want it. W anybody, R owner; CPU atomics only.
   alignas(64) std::atomic<std::uint32_t> poll{0};
+
+  /// views that were looked up since the worker's segment changed, each in the slot of its number. W/R owner
+  alignas(64) view_slot views[view_slots] = {};
 };
 
 #if defined(__x86_64__)

@@ -10,6 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace godwit {
+
+/// Of threads that begin later (thread.hpp): of those that are ready at a worker, the high ones go first.
+enum class priority : std::uint8_t { normal, high };
+
+}  // namespace godwit
+
 namespace godwit::detail {
 
 /// A suspended thread, as who will wake it knows it. Opaque; gone as soon as the thread runs again.
@@ -22,12 +29,14 @@ enum class wakes : std::uint32_t { inside, outside };
 
 /// A thread that begins some time later, at any worker (its creator goes on first). @p closure is relocated
 /// (its bytes are taken);
-/// @p entry runs it and puts its result into the record that this gives back. Cost: an object and a queue
-/// operation; it gets a stack when it begins.
-ref create_thread(task_entry* entry, const void* closure, std::size_t bytes);
+/// @p entry runs it, unless it is cancelled (run_into), and puts its result into the record that this gives
+/// back. Cost: an object and a queue operation; it gets a stack when it begins.
+ref create_thread(task_entry* entry, const void* closure, std::size_t bytes,
+                  priority level = priority::normal);
 
 /// Release the record of a thread that has ended, if that is all there is to a join: no value, no exception,
-/// no other consumer. False: nothing has happened. Local.
+/// no other consumer. A thread that has not begun does so here, on a stack of its own. False: it has not
+/// ended, or there is more to do. May migrate.
 bool take_finished(ref record) noexcept;
 
 /// What belongs to a thread, at the end of its stack. All zero when a thread begins.
@@ -39,7 +48,8 @@ struct thread_block {
   std::uint64_t number;
   void* foreign;                  ///< of a layer above: the pthread that this thread is
   std::uintptr_t thread_pointer;  ///< see set_thread_pointer. 0: the worker's
-  void* unused_[2];
+  std::uint64_t high;             ///< not 0: of high priority
+  void* unused_;
 };
 /// The calling thread's. Never null inside a run on substrate threads; else null.
 thread_block* this_block() noexcept;

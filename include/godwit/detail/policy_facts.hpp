@@ -36,6 +36,7 @@ struct policy_facts {
   frees free;
   stacks stack;
   bool measures_span = false;  ///< a clock at every spawn, join and end
+  bool spawns_lazily = false;  ///< a spawn is a plain call, until somebody asks
 
   /// Threads may wait for threads that are not their children.
   constexpr bool has_futures() const noexcept { return join != joins::on_top; }
@@ -44,7 +45,9 @@ struct policy_facts {
   /// Workers may be on several hosts.
   constexpr bool spans_hosts() const noexcept { return stack != stacks::iso_address && !measures_span; }
   /// A debugger finds suspended threads in slots, on the region and in images.
-  constexpr bool lists_threads() const noexcept { return !steals_children && stack == stacks::uni_address; }
+  constexpr bool lists_threads() const noexcept {
+    return !steals_children && !spawns_lazily && stack == stacks::uni_address;
+  }
 };
 
 /// In the order of choice::policy (tests/base/options_test.cpp); after them what options::span asks for.
@@ -58,6 +61,7 @@ inline constexpr policy_facts policy_table[] = {
     {"child_full",           true,  joins::stalling, frees::collected, stacks::own},
     {"iso",                  false, joins::greedy,   frees::collected, stacks::iso_address},
     {"crude",                false, joins::greedy,   frees::collected, stacks::crude},
+    {"lazy",                 false, joins::greedy,   frees::collected, stacks::uni_address, false, true},
     {"span=1",               false, joins::greedy,   frees::collected, stacks::crude, true},
 };
 // clang-format on

@@ -29,7 +29,8 @@ struct place {
 };
 
 /// What a completed record holds.
-enum class outcome : std::uint8_t { value, error };
+/// `cancelled`: it has not begun, or ended for that reason, or is of no use to who waited for it: cancel.hpp.
+enum class outcome : std::uint8_t { value, error, cancelled };
 
 /// The payload of a completed record as the calling worker sees it; valid until release().
 struct payload {
@@ -51,7 +52,9 @@ struct boxed {
 
 /// poll was set: publish queued continuations, serve requests of other workers, wake sleepers.
 /// Forced-steal mode suspends threads here, the child itself only if @p child_may_leave. May migrate.
-[[gnu::cold]] void spawn_point(bool child_may_leave) noexcept;
+/// True: the child is not to begin, since it is cancelled; not if it @p always_begins. Then nothing has
+/// happened.
+[[gnu::cold]] bool spawn_point(bool child_may_leave, bool always_begins) noexcept;
 
 /// The slot that the child wants to pop is (or was) public. 0: popped, the parent is still here.
 /// Otherwise the record to complete: the parent has left. Does not migrate. See docs/protocols/deque.md.
@@ -73,8 +76,12 @@ struct boxed {
 /// The calling thread is done; give the record to the joiner and run something else.
 [[noreturn, gnu::cold]] void complete(ref record) noexcept;
 
-/// First thing in a continuation that was resumed elsewhere. Returns the record's location.
-[[gnu::cold]] std::uintptr_t resumed(std::uintptr_t status) noexcept;
+/// What a child that has not begun hands back as its status.
+inline constexpr std::uintptr_t not_begun = 2;
+
+/// First thing in a continuation that was resumed elsewhere, or whose child has not begun: then it throws
+/// cancelled. Returns the record's location.
+[[gnu::cold]] std::uintptr_t resumed(std::uintptr_t status);
 
 /// A new record, already completed with these bytes. Local.
 [[gnu::cold]] ref make_completed(outcome kind, const void* data, std::size_t bytes);
@@ -96,11 +103,25 @@ struct boxed {
 /// The only consumer loses interest in a thread that may still run.
 [[gnu::cold]] void detach(ref record) noexcept;
 
+// Threads that are waited for all together, by a tally: docs/protocols/tally.md.
+/// Of no threads. Local.
+ref make_tally();
+/// Nobody is out, and nobody will be. What failed and was not taken is reported, as of futures that are
+/// dropped.
+void free_tally(ref tally) noexcept;
+/// The thread of @p record, which has no other consumer, is out until it ends. Two atomics.
+[[gnu::cold]] void detach_into(ref record, ref tally) noexcept;
+/// Wait until no thread of @p tally is out; by one thread at a time. @p what waits, for reports. May migrate.
+void wait_for_parts(ref tally, const char* what, const place& where) noexcept;
+/// The completed record of the thread of @p tally that was detached first of those that failed; the others
+/// are dropped. 0: none failed.
+ref take_failed(ref tally) noexcept;
+
 /// Encode the exception being handled into a completed record (kind error). Call inside a handler.
 [[gnu::cold]] ref capture_exception() noexcept;
 /// Hand an exception record's contents to the record of a parent that has left; frees @p error.
 [[gnu::cold]] void publish_error(ref record, ref error) noexcept;
-/// Decode the payload, release the record and throw. See error.hpp for what arrives.
+/// Decode the payload, release the record and throw: the error, or cancelled. See error.hpp for what arrives.
 [[noreturn, gnu::cold]] void rethrow(ref record, payload p);
 
 // Policies other than the default (policy.hpp).

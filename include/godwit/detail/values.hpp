@@ -70,6 +70,19 @@ concept migratable = encodable<T> ||
 namespace detail {
 /// A value has to leave its worker, and nobody can write it as bytes. Ends the run.
 [[noreturn, gnu::cold]] void codec_missing(const char* type) noexcept;
+
+/// Bytes between members hold what was there before: perhaps what looks like the address of a local variable.
+/// False: they still do.
+template <class F>
+bool clear_padding([[maybe_unused]] F& f) noexcept {
+#if __has_builtin(__builtin_clear_padding)
+  if constexpr (std::is_trivially_copyable_v<F>) {
+    __builtin_clear_padding(&f);
+    return true;
+  }
+#endif
+  return false;
+}
 }  // namespace detail
 
 /// Collects the encoded form. Local; grows like a vector.

@@ -116,7 +116,9 @@ class wait_list {
 /// A node with a deadline. Made and destroyed without the list's lock held (both take the timers').
 struct timed_node : wait_node {
   /// The clock starts at once: also if the thread will not wait after all.
-  timed_node(wait_list& l, std::uint64_t deadline_ns) noexcept;
+  timed_node(wait_list& l, std::uint64_t deadline_ns) noexcept : timed_node(l, deadline_ns, false) {}
+  /// @p cancellable: see start_cancellable_timer (src/seams/timer.hpp).
+  timed_node(wait_list& l, std::uint64_t deadline_ns, bool cancellable) noexcept;
   ~timed_node();
   timed_node(const timed_node&) = delete;
   timed_node& operator=(const timed_node&) = delete;

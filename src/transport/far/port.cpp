@@ -16,19 +16,6 @@
 
 namespace godwit::transport::far {
 
-void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::uint32_t timeout_us) noexcept {
-  base::wait_on(word, seen, timeout_us != 0 ? std::uint64_t{timeout_us} * 1000 : base::no_limit);
-}
-
-void wake_sleepers(const std::atomic<std::uint32_t>& word) noexcept { base::wake(word, base::all_of_them); }
-
-void ring_bell(words& of) noexcept {
-  if (!base::planted("far.post_has_no_fence")) base::fence();  // FA3
-  if (of.deaf.load(std::memory_order_relaxed) == 0) return;
-  of.bell.fetch_add(1, std::memory_order_release);
-  wake_sleepers(of.bell);
-}
-
 namespace {
 
 /// @p data: the pieces; afterwards what lies there, one after the other.

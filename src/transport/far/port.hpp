@@ -132,7 +132,9 @@ class port {
 /// Companion's and workers' sleep: wait while @p word is @p seen, @p timeout_us at most (0: for ever).
 void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::uint32_t timeout_us) noexcept;
 void wake_sleepers(const std::atomic<std::uint32_t>& word) noexcept;
-/// Wake a companion that may be asleep on its bell.
+/// `deaf` of a companion; any other value: its OS thread, which sleeps until SIGURG comes.
+inline constexpr std::uint32_t hears = 0, sleeps_on_bell = 1;
+/// Wake a companion that may be asleep.
 void ring_bell(words& of) noexcept;
 
 }  // namespace godwit::transport::far

@@ -125,7 +125,8 @@ struct words {
   base::shared<std::uint32_t> gone{0};
   // A companion sleeps on its first worker's bell. W workers that it serves (add 1), R companion
   alignas(64) base::shared<std::uint32_t> bell{0};
-  base::shared<std::uint32_t> deaf{0};  ///< the companion may be asleep. W companion, R workers
+  /// not 0: the companion may be asleep, and how it is woken. W companion, R workers
+  base::shared<std::uint32_t> deaf{0};
   /// the ring has ring_entries, halved so often: where memory is scarce. W once, before others
   std::uint32_t ring_halvings = 0;
   std::uint32_t inbox_halvings = 0;        ///< likewise the inbox's inbox_entries

@@ -32,8 +32,6 @@ std::uint32_t draw_tag(op what) noexcept {
   return first_data_tag + 2 * (next_tag_++ % data_tags) + (what == op::put ? 0 : 1);
 }
 constexpr std::size_t largest_message = std::size_t{1} << 30;
-// So that a thief's next look need not wait for the request that it left with the victim before.
-constexpr std::uint64_t flush_after_ns = 2'000;
 }  // namespace
 
 const char* name_of(way w) noexcept {
@@ -73,31 +71,6 @@ bool companion::turn() {
     any = true;
   }
   return any;
-}
-
-void companion::sleep(std::uint32_t timeout_us) noexcept {
-  if (setup_.served.count == 0) {  // nobody can ring
-    base::nap(std::uint64_t{timeout_us} * 1000);
-    return;
-  }
-  if (!writes_.empty()) timeout_us = static_cast<std::uint32_t>(flush_after_ns / 1000);
-  far::words& mine = words_of(worker_no{setup_.served.first});
-  const std::uint32_t seen = mine.bell.load(std::memory_order_relaxed);
-  mine.deaf.store(1, std::memory_order_relaxed);
-  base::fence();  // FA3
-  bool posted = false;
-  if (base::planted("far.sleeps_without_a_look")) return far::sleep_on(mine.bell, seen, timeout_us);
-  for (std::uint32_t i = 0; i < setup_.served.count && !posted; ++i)
-    posted = words_of(worker_no{setup_.served.first + i})
-                 .entry_of(next_slot_[i])
-                 .now.load(std::memory_order_acquire) == state::posted;
-  for (std::size_t i = 0; i < inboxes_.size() && !posted; ++i)
-    posted = !inboxes_[i].inside.empty() &&
-             words_of(worker_no{setup_.served.first + static_cast<std::uint32_t>(i)})
-                     .inbox_entry(inboxes_[i].oldest)
-                     .now.load(std::memory_order_acquire) == state::done;
-  if (!posted) far::sleep_on(mine.bell, seen, timeout_us);
-  mine.deaf.store(0, std::memory_order_relaxed);
 }
 
 // ---------------------------------------------------------------- requests of our workers

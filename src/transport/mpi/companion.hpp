@@ -11,6 +11,7 @@
 #pragma once
 
 #include "transport/far/requests.hpp"
+#include "transport/mpi/arrivals.hpp"
 #include "transport/mpi/component.hpp"
 #include "transport/net/channel.hpp"
 
@@ -82,8 +83,9 @@ class companion final : net::channel_user {
   bool sending() const noexcept {
     return !sends_.empty() || !writes_.empty() || (setup_.by_block != nullptr && setup_.by_block->expects());
   }
-  /// Sleep until a worker rings, @p timeout_us at most.
-  void sleep(std::uint32_t timeout_us) noexcept;
+  /// Sleep until a worker rings or, with @p messages, until one may have come; @p timeout_us at most. True:
+  /// something may have come.
+  bool sleep(std::uint32_t timeout_us, arrivals* messages = nullptr) noexcept;
 
   /// Tell all others that the run is over for @p why.
   void tell_failure(const failure& why);
@@ -153,6 +155,7 @@ class companion final : net::channel_user {
     return setup_.memory->reach(w, reinterpret_cast<P*>(address));
   }
 
+  bool has_mail() const noexcept;
   bool take_requests();
   void start(worker_no w, far::entry& e, std::uint32_t slot);
   bool goes_by_rma(const far::header& h) const noexcept;
@@ -195,6 +198,8 @@ class companion final : net::channel_user {
   };
   std::vector<write> writes_;
   std::uint64_t first_write_ns_ = 0;
+  // So that a thief's next look need not wait for the request that it left with the victim before.
+  static constexpr std::uint64_t flush_after_ns = 2'000;
   std::vector<std::uint32_t> next_slot_;   ///< by served worker
   std::vector<std::uint64_t> started_ns_;  ///< by served worker and ring entry: calls only
   std::vector<inbox> inboxes_;             ///< by worker of this rank

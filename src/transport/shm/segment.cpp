@@ -29,8 +29,8 @@ std::uint64_t pages(std::uint64_t bytes) {
 
 }  // namespace
 
-layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t stack_bytes,
-            std::uint64_t heap_bytes) noexcept {
+layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t front_words,
+            std::uint64_t stack_bytes, std::uint64_t heap_bytes) noexcept {
   layout l;
   // One 64-byte slot per nested spawn. A frame with a spawn saves at least four callee-saved registers and a
   // return address, so the stack is full before the slots are.
@@ -38,6 +38,7 @@ layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t st
   l.heap_bytes = pages(heap_bytes);
   l.stack_bytes = pages(stack_bytes);
   l.words = l.hot + pages(hot_bytes);
+  if (front_words != 0) l.front = l.words + pages(front_words);
   l.slots = l.words + pages(words_bytes);
   l.heap = l.slots + l.slots_bytes + guard_bytes;
   l.stack = l.heap + l.heap_bytes + guard_bytes;
@@ -49,7 +50,7 @@ layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t st
 
 layout plan_in_place(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t slots_bytes,
                      std::uint64_t pool_bytes, std::uint64_t heap_bytes) noexcept {
-  layout l = plan(hot_bytes, words_bytes, pool_bytes, heap_bytes);
+  layout l = plan(hot_bytes, words_bytes, 0, pool_bytes, heap_bytes);
   const std::uint64_t less = l.slots_bytes - pages(slots_bytes);
   l.slots_bytes -= less;
   l.heap -= less;
@@ -89,7 +90,7 @@ void segment::make_file(near_range near, const layout& l) {
     fail(
         "stack and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or "
         "--godwit-heap-bytes");
-  fd_ = make_memory_file("godwit", l.span * near.count,
+  fd_ = make_memory_file("godwit", (l.span + l.front) * near.count,
                          "godwit: ", "lower --godwit-stack-bytes or --godwit-heap-bytes");
 }
 
@@ -114,6 +115,7 @@ void segment::map(unsigned candidate) {
   base_ = common_ = static_cast<std::byte*>(p);
   zero_ = reinterpret_cast<std::uintptr_t>(base_) + layout_.span * (std::uintptr_t{1} - near_.first);
   mask_ = ~std::uintptr_t{0};
+  front_zero_ = reinterpret_cast<std::uintptr_t>(fronts()) - layout_.front * near_.first;
   if (mmap(base_ + layout_.span, total - layout_.span, PROT_READ | PROT_WRITE,
            MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
     const std::string why = std::strerror(errno);
@@ -214,17 +216,19 @@ void segment::keep_stacks(std::uintptr_t low, std::uintptr_t high) const noexcep
 }
 
 void segment::adopt(worker_no me) {
-  const std::uint64_t file = layout_.span * (index(me) - near_.first);
-  auto map = [&](void* where, std::uint64_t offset, std::uint64_t bytes) {
-    if (mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
-             static_cast<off_t>(file + offset)) == MAP_FAILED)
+  const std::uint64_t number = index(me) - near_.first, file = layout_.span * number;
+  auto map = [&](std::uint64_t from, std::uint64_t bytes, std::uint64_t in_file) {
+    if (mmap(base_ + from, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
+             static_cast<off_t>(in_file)) == MAP_FAILED)
       base::fatal("cannot map a worker's memory: %s (limit on mappings: /proc/sys/vm/max_map_count)",
                   std::strerror(errno));
   };
   // The guards between these ranges keep the PROT_NONE of the reservation.
-  map(base_ + layout_.hot, layout_.hot, layout_.slots + layout_.slots_bytes - layout_.hot);
-  map(base_ + layout_.heap, layout_.heap, layout_.heap_bytes);
-  map(base_ + layout_.stack, layout_.stack, layout_.stack_bytes);
+  const std::uint64_t front = layout_.front;
+  if (front != 0) map(0, front, layout_.span * near_.count + front * number);
+  map(front, layout_.slots + layout_.slots_bytes - front, file + front);
+  map(layout_.heap, layout_.heap_bytes, file + layout_.heap);
+  map(layout_.stack, layout_.stack_bytes, file + layout_.stack);
   close(std::exchange(fd_, -1));
 }
 

@@ -4,7 +4,11 @@
 // addresses (everybody reaches everybody there), and each worker maps its own part a second time at the
 // *common* address, which is the same in all workers:
 //
-//   common ->  | own segment |  alias 0 | alias 1 | ... | alias n-1 |
+//   common ->  | own segment |  alias 0 | alias 1 | ... | alias n-1 | front 0 | ... | front n-1 |
+//
+// A segment is gigabytes of addresses, so each one that a process looks into costs it 8 KiB of page tables.
+// What all look at, the begin of each segment, therefore lies beside that of the others among the aliases:
+// the fronts.
 //
 // Workers that are threads of one process have no common address: each one's own segment is the one at its
 // alias address.
@@ -26,6 +30,7 @@ namespace godwit::transport::shm {
 
 /// Offsets within one segment, bytes, whole pages.
 struct layout {
+  std::uint64_t front = 0;  ///< so many at the begin lie among the fronts; 0: there are none
   std::uint64_t hot = 0;
   std::uint64_t words = 0;
   std::uint64_t slots = 0;
@@ -41,9 +46,10 @@ struct layout {
 /// Between the ranges of a segment: a frame that skips a page must still hit it.
 inline constexpr std::uint64_t guard_bytes = 1 << 20;
 
-/// Lay out a segment. words_bytes and hot_bytes are what sched and the headers need.
-layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t stack_bytes,
-            std::uint64_t heap_bytes) noexcept;
+/// Lay out a segment. words_bytes and hot_bytes are what sched and the headers need, @p front_words of the
+/// words what workers look at while they have nothing to do; 0: no fronts.
+layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t front_words,
+            std::uint64_t stack_bytes, std::uint64_t heap_bytes) noexcept;
 /// The same for workers that are threads of one process: stacks do not share a region, @p pool_bytes is for
 /// all those of a worker, and @p slots_bytes for its deque.
 layout plan_in_place(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t slots_bytes,
@@ -89,7 +95,7 @@ class segment {
   /// Bit i: base candidate i is free for a mapping of @p total bytes here.
   static std::uint32_t free_bases(std::uint64_t total) noexcept;
   static std::uint64_t total_bytes(std::uint32_t near_workers, const layout& l) noexcept {
-    return l.span * (std::uint64_t{near_workers} + 1);
+    return l.span * (std::uint64_t{near_workers} + 1) + l.front * near_workers;
   }
   /// Map everything at base candidate @p candidate.
   void map(unsigned candidate);
@@ -140,6 +146,8 @@ class segment {
   Hot* hot() const noexcept {
     return reinterpret_cast<Hot*>(common_ + layout_.hot);
   }
+  /// Where the front of this host's first worker lies; see layout::front.
+  std::byte* fronts() const noexcept { return base_ + layout_.span * (std::uint64_t{near_.count} + 1); }
   // plan_in_turn: ends of stacks.
   std::byte* scheduler_end() const noexcept { return common_ + layout_.hot; }
   std::byte* companion_end() const noexcept { return common_ + layout_.companion_end; }
@@ -153,7 +161,10 @@ class segment {
   P* at(worker_no w, P* p) const noexcept {
     GODWIT_ASSERT(index(w) + 1 - near_.first <= near_.count, "the mapping holds this worker's segment");
     GODWIT_ASSERT(p == nullptr || in_span(p, 0), "an address of a worker's memory lies in its segment");
-    return reinterpret_cast<P*>(zero_ + layout_.span * index(w) + offset_in_any(p));
+    const std::uint64_t offset = offset_in_any(p);
+    return reinterpret_cast<P*>(
+        (offset < layout_.front ? front_zero_ + layout_.front * index(w) : zero_ + layout_.span * index(w)) +
+        offset);
   }
   /// Where in its worker's segment @p p is, as any worker calls it.
   std::uint64_t offset_in_any(const void* p) const noexcept {
@@ -172,7 +183,8 @@ class segment {
   /// The object a ref names. Its home must be reachable.
   template <class P>
   [[gnu::always_inline]] P* at(ref r) const noexcept {
-    GODWIT_ASSERT(ref_offset(r) != 0 && ref_offset(r) < layout_.span, "a ref names something in a segment");
+    GODWIT_ASSERT(ref_offset(r) != 0 && ref_offset(r) >= layout_.front && ref_offset(r) < layout_.span,
+                  "a ref names something in a segment, behind its front");
     GODWIT_ASSERT(near_.holds(ref_worker(r)), "a ref is followed at its host");
     return reinterpret_cast<P*>(zero_ + layout_.span * index(ref_worker(r)) + ref_offset(r));
   }
@@ -274,11 +286,12 @@ class segment {
   std::uintptr_t mask_ = ~std::uintptr_t{0};  // what of an address minus base_ is the offset in a segment
   near_range near_{};
   bool in_turn_ = false;
-  std::uint32_t all_ = 0;         // in turn: segments, whatever near_ says
-  std::uintptr_t zero_ = 0;       // where worker 0's segment lies, or would lie
-  unsigned shift_ = 0;            // in place: of the span
-  std::byte* window_ = nullptr;   // this host's
-  std::byte* windows_ = nullptr;  // the first host's, where all are in this process
+  std::uint32_t all_ = 0;          // in turn: segments, whatever near_ says
+  std::uintptr_t zero_ = 0;        // where worker 0's segment lies, or would lie
+  std::uintptr_t front_zero_ = 0;  // likewise its front
+  unsigned shift_ = 0;             // in place: of the span
+  std::byte* window_ = nullptr;    // this host's
+  std::byte* windows_ = nullptr;   // the first host's, where all are in this process
   std::uint64_t window_bytes_ = 0;
   std::uint64_t window_mask_ = ~std::uint64_t{0};
   int fd_ = -1;

@@ -127,6 +127,13 @@ void window::discard(void* address, std::uint64_t bytes) noexcept {
   if (!no_file || madvise(pages, high - low, MADV_DONTNEED) != 0) std::memset(pages, 0, high - low);
 }
 
+void window::populate(void* address, std::uint64_t bytes) noexcept {
+#ifndef MADV_POPULATE_WRITE
+  constexpr int MADV_POPULATE_WRITE = 23;  // Linux 5.14
+#endif
+  static_cast<void>(madvise(address, bytes, MADV_POPULATE_WRITE));  // else each when it is touched
+}
+
 void window::put_into_core_file(const void* from, const void* to) noexcept {
   const auto page = static_cast<std::uintptr_t>(getpagesize());
   const std::uintptr_t low = reinterpret_cast<std::uintptr_t>(from) / page * page;

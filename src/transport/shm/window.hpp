@@ -77,6 +77,9 @@ class window {
   /// again.
   static void discard(void* address, std::uint64_t bytes) noexcept;
 
+  /// The pages of [address, address + bytes) will be written soon: have them all at once, if the system can.
+  static void populate(void* address, std::uint64_t bytes) noexcept;
+
   /// A core file of this process will hold the pages of [from, to). Of windows it holds nothing else. In a
   /// signal handler.
   static void put_into_core_file(const void* from, const void* to) noexcept;
