@@ -115,17 +115,16 @@ bool handle_signals() {
 
 using namespace godwit::pthread;
 
-GODWIT_EXPORT [[noreturn]] void siglongjmp(struct __jmp_buf_tag* env, int value) noexcept {
+GODWIT_EXPORT_NORETURN void siglongjmp(struct __jmp_buf_tag* env, int value) noexcept {
   before_jump(env);
   REAL(siglongjmp)(env, value);
 }
 extern "C" {
-[[noreturn, gnu::visibility("default"), gnu::alias("siglongjmp")]] void longjmp(struct __jmp_buf_tag*,
-                                                                                int) noexcept;
-[[noreturn, gnu::visibility("default"), gnu::alias("siglongjmp")]] void _longjmp(struct __jmp_buf_tag*,
-                                                                                 int) noexcept;
+#define GODWIT_ALIAS_OF_SIGLONGJMP __attribute__((noreturn, visibility("default"), alias("siglongjmp")))
+void longjmp(struct __jmp_buf_tag*, int) noexcept GODWIT_ALIAS_OF_SIGLONGJMP;
+void _longjmp(struct __jmp_buf_tag*, int) noexcept GODWIT_ALIAS_OF_SIGLONGJMP;
 }
-GODWIT_EXPORT [[noreturn]] void __longjmp_chk(struct __jmp_buf_tag* env, int value) noexcept {
+GODWIT_EXPORT_NORETURN void __longjmp_chk(struct __jmp_buf_tag* env, int value) noexcept {
   before_jump(env);
   // From an alternate stack to the thread's own, or between coroutines, is what it would refuse: of alternate
   // stacks it asks the kernel.

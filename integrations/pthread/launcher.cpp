@@ -1,114 +1,16 @@
-// godwit-pthread PROGRAM ARGS...: run a program with libgodwit-pthread.so preloaded, and say in time if that
-// cannot work. docs/pthread.md
-#include <cerrno>
-#include <climits>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <elf.h>
-#include <fstream>
-#include <string>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <vector>
-
-namespace {
-
-constexpr const char* library_name = "libgodwit-pthread.so";
-
-[[noreturn]] void fail(int status, const std::string& text) {
-  std::fprintf(stderr, "godwit-pthread: %s\n", text.c_str());
-  std::exit(status);
-}
-
-void print_help() {
-  std::puts(
-      "usage: godwit-pthread PROGRAM [ARGUMENT...]\n\n"
-      "Runs a dynamically linked program so that its POSIX threads are lightweight threads of Godwit.\n"
-      "  GODWIT_WORKERS=N             OS threads that run them (default: the CPUs that may be used)\n"
-      "  GODWIT_THREAD_STACK_BYTES=N  stack of each thread (default: ulimit -s); K, M and G are understood\n"
-      "  GODWIT_TRACE=FILE            events for godwit-report, when the program exits\n"
-      "What works and what does not: docs/pthread.md in Godwit's documentation.");
-}
-
-std::string directory_of_this_program() {
-  char path[PATH_MAX];
-  const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-  if (n <= 0) fail(70, "cannot read /proc/self/exe: is /proc mounted?");
-  std::string p(path, static_cast<std::size_t>(n));
-  return p.substr(0, p.rfind('/'));
-}
-
-/// Beside the program (in the build tree), or where it is installed.
-std::string find_library() {
-  const std::string here = directory_of_this_program();
-  for (const std::string& folder : {here, here + "/" GODWIT_LIBRARY_FOLDER}) {
-    const std::string path = folder + "/" + library_name;
-    if (access(path.c_str(), R_OK) == 0) return path;
-  }
-  fail(70, "cannot find " + std::string(library_name) + " in " + here + " or " + here +
-               "/" GODWIT_LIBRARY_FOLDER ": reinstall godwit");
-}
-
-std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return name;
-  const char* path = std::getenv("PATH");
-  std::string all = path != nullptr ? path : "/usr/bin:/bin";
-  for (std::size_t from = 0; from <= all.size();) {
-    std::size_t to = all.find(':', from);
-    if (to == std::string::npos) to = all.size();
-    const std::string candidate = (to == from ? "." : all.substr(from, to - from)) + "/" + name;
-    struct stat s {};
-    if (access(candidate.c_str(), X_OK) == 0 && stat(candidate.c_str(), &s) == 0 && S_ISREG(s.st_mode))
-      return candidate;
-    from = to + 1;
-  }
-  fail(127, "cannot find the program " + name);
-}
-
-/// Ends with a message if @p path is a program that the preloaded library cannot get into.
-void check_program(const std::string& path) {
-  struct stat s {};
-  if (stat(path.c_str(), &s) != 0) fail(127, "cannot run " + path + ": " + std::strerror(errno));
-  if ((s.st_mode & (S_ISUID | S_ISGID)) != 0 && geteuid() != 0)
-    fail(2, path + " is set-user-ID: the system does not preload libraries into such programs");
-  std::ifstream file(path, std::ios::binary);
-  Elf64_Ehdr head{};
-  if (!file.read(reinterpret_cast<char*>(&head), sizeof head)) return;
-  if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return;  // a script: its interpreter counts
-  if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
-    fail(2, path + " is not a program for x86-64");
-  for (int i = 0; i < head.e_phnum; ++i) {
-    Elf64_Phdr part{};
-    file.seekg(static_cast<std::streamoff>(head.e_phoff + static_cast<Elf64_Off>(i) * head.e_phentsize));
-    if (!file.read(reinterpret_cast<char*>(&part), sizeof part)) return;
-    if (part.p_type != PT_INTERP) continue;
-    std::string loader(part.p_filesz < PATH_MAX ? part.p_filesz : 0, '\0');
-    file.seekg(static_cast<std::streamoff>(part.p_offset));
-    file.read(loader.data(), static_cast<std::streamsize>(loader.size()));
-    if (loader.find("ld-linux") == std::string::npos)
-      fail(2, path + " is not linked with glibc (its loader is " + loader.c_str() + ")");
-    return;
-  }
-  fail(2,
-       path +
-           " is statically linked: nothing can be preloaded. Link it dynamically, or with -lgodwit-pthread");
-}
-
-}  // namespace
+// godwit-pthread PROGRAM ARGS...: docs/pthread.md
+#include "../launcher/launch.hpp"
 
 int main(int argc, char** argv) {
-  if (argc < 2 || std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0) {
-    print_help();
-    return argc < 2 ? 2 : 0;
-  }
-  std::string preload = find_library();
-  const std::string program = find_program(argv[1]);
-  check_program(program);
-  if (const char* before = std::getenv("LD_PRELOAD"); before != nullptr && *before != '\0')
-    preload += std::string(":") + before;
-  setenv("LD_PRELOAD", preload.c_str(), 1);
-  unsetenv("_GODWIT_PTHREAD_WRITER");  // this program is to write traces, whoever started it: outputs.hpp
-  execv(program.c_str(), argv + 1);
-  fail(errno == ENOENT ? 127 : 126, "cannot run " + program + ": " + std::strerror(errno));
+  return launch(
+      {.name = "godwit-pthread",
+       .help =
+           "Runs a dynamically linked program so that its POSIX threads are lightweight threads of Godwit.\n"
+           "  GODWIT_WORKERS=N             OS threads that run them (default: the CPUs that may be used)\n"
+           "  GODWIT_THREAD_STACK_BYTES=N  stack of each thread (default: ulimit -s); K, M and G are "
+           "understood\n"
+           "  GODWIT_TRACE=FILE            events for godwit-report, when the program exits\n"
+           "What works and what does not: docs/pthread.md in Godwit's documentation.",
+       .libraries = {"libgodwit-pthread.so"}},
+      argc, argv);
 }

@@ -9,6 +9,7 @@
 #define REAL(name) __wrap_##name
 #define GODWIT_REAL(name) extern "C" decltype(::name) __wrap_##name
 #define GODWIT_EXPORT extern "C" __attribute__((visibility("default")))
+#define GODWIT_EXPORT_NORETURN extern "C" __attribute__((visibility("default"), noreturn))
 
 namespace godwit::pthread {
 /// Find the one whose address belongs at @p place. Called by the trampolines. One at a time: what the dynamic

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <godwit/detail/promise.hpp>
 #include <godwit/options.hpp>
 
 #include "base/cpus.hpp"
@@ -86,7 +87,7 @@ void outside_entry(void*, std::size_t, detail::ref) {
 struct root final : detail::root_task {
   bool needs_threads() const noexcept override { return true; }
   void operator()(writer&) override {
-    detail::detach(detail::create_thread(outside_entry, nullptr, 0));
+    detail::create_detached(outside_entry, nullptr, 0);
     remember_threads();
     run_as(main_thread_);
     call_main();

@@ -15,6 +15,8 @@
 #include <threads.h>
 #include <unistd.h>
 
+#include <godwit/detail/promise.hpp>
+
 #include "seams/park.hpp"
 
 #include "runtime/substrate.hpp"
@@ -245,7 +247,7 @@ int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), in
   }
   count_mask(*t, true);
   *out = reinterpret_cast<pthread_t>(t->block);
-  detail::detach(detail::create_thread(thread_entry, &t, sizeof t));
+  detail::create_detached(thread_entry, &t, sizeof t);
   return 0;
 }
 

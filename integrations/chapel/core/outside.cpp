@@ -58,8 +58,9 @@ void deliver() noexcept {
 }
 
 void interrupt() noexcept { events::source().interrupt(); }
+void hasten() noexcept { events::source().hasten(); }
 
-constexpr detail::event_source source_{collect, deliver, interrupt};
+constexpr detail::event_source source_{collect, deliver, interrupt, hasten};
 
 bool publish(void*, detail::waiter* me) noexcept {
   const std::lock_guard guard(lock_);
