@@ -9,6 +9,8 @@
 #include "blame.hpp"
 #include "input.hpp"
 #include "moves.hpp"
+#include "spawn_samples.hpp"
+#include "system_times.hpp"
 
 #include <array>
 #include <cstdint>
@@ -23,16 +25,19 @@ enum class state : std::uint8_t {
   getting,    ///< a steal or a resume is under way that will succeed
   no_work,    ///< its last thread ended, nobody has anything to steal
   join,       ///< its last thread waits at an outstanding join, nobody has anything to steal
-  transport,  ///< waits for an answer from another host
-  unknown,    ///< before the first event that was kept
+  transport,  ///< waits for an answer from another host that brings a thread
+  unknown,    ///< before the first event that was kept; a spare worker that rests
   // None, and nobody has anything to steal, because threads wait (waits.hpp):
   lock,     ///< for a mutex or the like
   event,    ///< for what another thread does: a condition variable, a semaphore...
   outside,  ///< for time or descriptors, and no worker is busy
   /// has a thread, which waits for a single value of another host; estimated, and in no time line: there busy
   access,
+  // Has a thread, but the operating system keeps it (system_times.hpp); in no time line either.
+  blocked,  ///< it waits in a system call
+  kernel,   ///< the kernel works for it
 };
-inline constexpr std::size_t states = 10;
+inline constexpr std::size_t states = 12;
 
 /// What a thread waits for. nothing: it gave way.
 enum class wait_for : std::uint8_t { nothing, join, lock, event, outside, access };
@@ -84,6 +89,8 @@ class steps {
 struct histogram {
   static constexpr int per_octave = 4;
   std::array<std::uint64_t, 64 * per_octave> bins{};
+  static constexpr std::size_t few = 20;
+  std::vector<std::uint64_t> samples;  ///< the first ones; if there are more, some
   std::uint64_t count = 0, most = 0;
   double sum = 0;
   void add(std::uint64_t value) noexcept;
@@ -98,14 +105,14 @@ struct waiting_place {
   std::uint32_t line = 0;  ///< 0: all is in `file`
   std::string what = {};   ///< that they waited for, as "mutex"; empty: the end of a thread
   wait_for kind = wait_for::join;
-  std::uint64_t threads = 0;         ///< that ever waited here; only if it is no join
-  std::uint64_t most_at_once = 0;    ///< of these
-  std::uint32_t woken_at = nothing;  ///< the place where those that woke them had waited last, mostly
-  std::uint32_t owner = nothing;     ///< access: the worker whose memory it was, mostly
-  std::uint64_t count = 0;           ///< times
-  std::uint64_t wait_ns = 0;         ///< threads: from leaving to going on, summed
-  std::uint64_t ready_ns = 0;        ///< of that, when both sides were there
-  std::uint64_t idle_ns = 0;         ///< workers: idle because their last thread waited here
+  std::uint64_t threads = 0;        ///< that ever waited here; only if it is no join
+  std::uint64_t most_at_once = 0;   ///< of these
+  std::uint32_t held_by = nothing;  ///< lock: the code that let go of it, mostly; index into analysis::names
+  std::uint32_t owner = nothing;    ///< access: the worker whose memory it was, mostly
+  std::uint64_t count = 0;          ///< times
+  std::uint64_t wait_ns = 0;        ///< threads: from leaving to going on, summed
+  std::uint64_t ready_ns = 0;       ///< of that, when both sides were there
+  std::uint64_t idle_ns = 0;        ///< workers: idle because their last thread waited here
   std::uint64_t stays = 0;  ///< threads that had spawned or waited here, and named the heap of their host
   std::uint64_t stale_stays = 0;  ///< of these, by words that name freed memory only
 };
@@ -161,6 +168,8 @@ struct analysis {
   last_path path;
   moves_analysis moves;  ///< of movable memory
   blame while_idle;
+  system_times system;
+  spawn_estimate spawns;
   std::uint32_t threads = 0;
 
   std::uint64_t wall() const noexcept { return end - whole_from; }

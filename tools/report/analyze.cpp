@@ -129,7 +129,7 @@ void walker::handle(std::uint32_t w, const event& e) {
       lines_[w].idle(minus(at, e.duration_ns), at, static_cast<trace::idle_cause>(e.detail));
       break;
     case kind::expose:
-      lines_[w].offers(at);
+      lines_[w].offers(at, name_of_code({e.a}));
       break;
     case kind::sleep:
       if (counts(at)) {
@@ -145,6 +145,12 @@ void walker::handle(std::uint32_t w, const event& e) {
       break;
     case kind::access:
       if (counts(at)) on_access(w, e);
+      break;
+    case kind::system:
+      system_.push_back({w, minus(at, e.a), at, e.b, static_cast<trace::system_kind>(e.detail), e.other});
+      break;
+    case kind::spawns:
+      spawns_.add(w, at, e.b, e.other, e.a != 0 ? name_of_code({e.a}) : nothing);
       break;
     case kind::message:
       if (counts(at)) totals.message_ns += e.duration_ns;

@@ -1,6 +1,8 @@
 // What the lost time went to: a finding for each cause. See explainer.hpp.
 #include "explainer.hpp"
 
+#include "trace/verdict.hpp"
+
 #include <algorithm>
 
 namespace godwit::report {
@@ -39,19 +41,19 @@ void explainer::join(double share) {
               (p->function.empty() ? "" : " (" + p->function + ")") + ", " +
               plural(static_cast<double>(p->count), "outstanding join") + ".";
   }
-  const double ready =
-      a != nullptr && f.lost() > 0 ? static_cast<double>(a->ready_while_idle_ns) / f.lost() : 0;
-  if (ready > 0.1) {
-    x.text += " For " + format_percent(ready) +
-              " of the lost time threads could have gone on while workers were idle.";
-    x.advice = "Ready threads were not run: that is the joining strategy" +
-               (f.policy.empty() ? std::string() : " (policy " + f.policy + ")") +
-               ". GODWIT_POLICY=greedy runs them at once.";
-  } else {
-    x.advice =
-        "The threads waited for were late: divide the children before those joins more evenly, spawn the "
-        "largest first, or do something else between spawn and join.";
-  }
+  x.advice =
+      "The threads waited for were late: divide the children before those joins more evenly, spawn the "
+      "largest first, or do something else between spawn and join.";
+  out.push_back(x);
+}
+
+void explainer::ready() {
+  finding x{level::cause,
+            "Ready threads that nobody ran: " + format_percent(ready_share()) + " of the lost time",
+            "Threads could have gone on while workers were idle.", ready_advice()};
+  if (const waiting_place* p = readiest_place(); p != nullptr)
+    x.text += " Most of it after waits at " + format_place(*p) + ": " +
+              format_time(static_cast<double>(p->ready_ns)) + " in all.";
   out.push_back(x);
 }
 
@@ -93,10 +95,7 @@ void explainer::lock(double share) {
               format_time(static_cast<double>(p->wait_ns) /
                           static_cast<double>(std::max<std::uint64_t>(p->count, 1))) +
               " each, up to " + plural(static_cast<double>(p->most_at_once), "thread") + " at once";
-    if (p->woken_at != nothing)
-      x.text +=
-          "; it was mostly held by threads that had waited last at " + format_place(a->places[p->woken_at]);
-    x.text += ".";
+    x.text += held_by(*p) + ".";
   }
   x.advice =
       "Hold the lock for less: compute before taking it. Or give each part of the data a lock of its own, or "
@@ -144,6 +143,21 @@ void explainer::access(double share) {
   out.push_back(x);
 }
 
+void explainer::blocked(double share) {
+  std::string text = waited_in_system() + ". ";
+  text[0] = 'T';
+  out.push_back({level::cause,
+                 "Waits in the operating system: " + format_percent(share) + " of the lost time",
+                 text + "Workers had threads, and these could not go on.", waits_keep_workers});
+}
+
+void explainer::kernel(double share) {
+  std::string text = kernel_worked() + ".";
+  text[0] = 'T';
+  out.push_back({level::cause, "Work of the operating system: " + format_percent(share) + " of the lost time",
+                 text, kernel_works});
+}
+
 void explainer::causes() {
   if (f.by_worker.empty() || lost_in_all() < 0.02) {
     if (!f.by_worker.empty())
@@ -160,6 +174,7 @@ void explainer::causes() {
   // What keeps the threads that there are comes before what there are too few of.
   if (accesses_rule())
     std::stable_partition(shares.begin(), shares.end(), [](auto& x) { return x.second == state::access; });
+  if (ready_share() > trace::much) ready();
   bool first = true;
   for (const auto& [share, s] : shares) {
     if (!first && share < 0.15) break;
@@ -172,6 +187,8 @@ void explainer::causes() {
     if (s == state::event) event(share);
     if (s == state::outside) outside(share);
     if (s == state::access) access(share);
+    if (s == state::blocked) blocked(share);
+    if (s == state::kernel) kernel(share);
   }
 }
 

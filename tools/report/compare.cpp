@@ -9,8 +9,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t at(state s) { return static_cast<std::size_t>(s); }
-
 std::string ratio(double value) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", value < 100 ? 2 : 0, value);

@@ -25,6 +25,8 @@ constexpr loss_name losses[] = {{state::getting, "getting threads"},
                                 {state::event, "events of other threads"},
                                 {state::transport, "other hosts"},
                                 {state::access, "single values of other hosts"},
+                                {state::blocked, "waits in the operating system"},
+                                {state::kernel, "work of the operating system"},
                                 {state::outside, "no thread wanted a CPU"}};
 
 std::string decimals(double value) {

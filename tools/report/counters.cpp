@@ -41,6 +41,8 @@ constexpr std::array table{
     counter{"idle_transport_ns", "idle: transport", "waiting for an answer from another host"},
     counter{"sleeps", "sleeps", "times that a worker went to sleep"},
     counter{"life_ns", "life", "from a worker's start to its end"},
+    counter{"cpu_ns", "on a CPU", "of that"},
+    counter{"aside_ns", "others had its CPU", "of the rest, it could have run"},
     counter{"work_ns", "work", "time in threads (GODWIT_SPAN); the sum is T1"},
     counter{"span_ns", "span", "longest chain that ended there (GODWIT_SPAN); the maximum is T∞"},
     counter{"far_steals", "threads from other hosts", "of the steals and resumes"},

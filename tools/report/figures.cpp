@@ -23,7 +23,11 @@ void add_counters(run_figures& f, const json& worker) {
   const double no_work = number_of(worker, "idle_no_work_ns"), waits = number_of(worker, "idle_wait_ns");
   const double idle = std::min(join + transport + no_work + waits, life);
   ns[at(state::access)] = std::min(number_of(worker, "far_single_ns"), life - idle);
-  ns[at(state::busy)] = life - idle - ns[at(state::access)];
+  const double far = number_of(worker, "far_single_ns") + number_of(worker, "global_fetch_ns") +
+                     number_of(worker, "global_write_back_ns");
+  ns[at(state::blocked)] =
+      trace::blocked_ns(life, number_of(worker, "cpu_ns"), number_of(worker, "aside_ns"), idle, far);
+  ns[at(state::busy)] = std::max(life - idle - ns[at(state::access)] - ns[at(state::blocked)], 0.0);
   const double getting = trace::getting_ns(number_of(worker, "steals"), number_of(worker, "far_steals"),
                                            number_of(worker, "steals_timed"), number_of(worker, "steal_ns"),
                                            number_of(worker, "far_steal_ns"));
@@ -59,7 +63,7 @@ run_figures figures_of(const recording& r, const analysis* a) {
   run_figures f;
   f.program = text_of(r.info, "program");
   f.policy = text_of(r.info, "policy");
-  f.workers = r.workers;
+  f.workers = r.workers - r.spares;
   f.hosts = static_cast<std::uint32_t>(std::set(r.host_of.begin(), r.host_of.end()).size());
   f.cpus = number_of(r.info, "cpus", -1);
   if (const double s = number_of(r.info, "seconds", -1); s > 0) f.whole_run = s * 1e9;
@@ -74,7 +78,7 @@ run_figures figures_of(const recording& r, const analysis* a) {
   } else if (const auto list = r.stats.find("workers"); list != r.stats.end() && list->is_array()) {
     for (const json& w : *list)
       if (w.is_object() && number_of(w, "life_ns") > 0) add_counters(f, w);
-    if (f.by_worker.size() != r.workers) f.by_worker.clear(), f.sleep.clear();
+    if (f.by_worker.size() != f.workers) f.by_worker.clear(), f.sleep.clear();
   }
   for (const auto& w : f.by_worker)
     for (std::size_t s = 0; s < states; ++s) f.total[s] += w[s];

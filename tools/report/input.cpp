@@ -166,12 +166,15 @@ void complete(recording& r, const std::string& name) {
   if (said < 0 || said > most_workers)
     throw input_error(name + ": damaged: a run of " + std::to_string(said) + " workers");
   const auto of_stats = r.stats.find("workers");
+  r.spares =
+      static_cast<std::uint32_t>(std::clamp(number_of(r.info, "spares", 0), 0.0, double{most_workers}));
   r.workers =
-      std::max({static_cast<std::uint32_t>(said), static_cast<std::uint32_t>(r.events.size()),
+      std::max({static_cast<std::uint32_t>(said) + r.spares, static_cast<std::uint32_t>(r.events.size()),
                 of_stats != r.stats.end() && of_stats->is_array()
                     ? static_cast<std::uint32_t>(std::min<std::size_t>(of_stats->size(), most_workers))
                     : 0u});
   if (r.workers == 0) throw input_error(name + ": describes a run without workers");
+  r.spares = std::min(r.spares, r.workers - 1);
   r.events.resize(r.workers);
   r.dropped.assign(r.workers, 0);
   if (const auto d = r.info.find("dropped"); d != r.info.end() && d->is_array())

@@ -81,8 +81,9 @@ struct recording {
   bool has_events = false;  ///< a trace, not only counters
   nlohmann::json info =
       nlohmann::json::object();  ///< program, arguments, workers, hosts, policy, seconds, ...
-  nlohmann::json stats = nlohmann::json::object();  ///< { workers: [...], totals: {...} }, or empty
-  std::uint32_t workers = 0;
+  nlohmann::json stats = nlohmann::json::object();         ///< { workers: [...], totals: {...} }, or empty
+  std::uint32_t workers = 0;                               ///< rows: spare workers, too, which come last
+  std::uint32_t spares = 0;                                ///< of these
   std::vector<event_list> events;                          ///< per worker
   std::unordered_map<std::uint64_t, std::string> strings;  ///< files and functions, by address
   std::vector<std::uint64_t> dropped;                      ///< events lost, per worker

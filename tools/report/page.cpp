@@ -32,11 +32,15 @@ json histogram_json(const char* id, const std::string& title, const char* unit, 
   while (last > first && h.bins[last - 1] == 0) --last;
   for (std::size_t i = first; i < last; ++i)
     bins.push_back({histogram::lower_edge(i), histogram::lower_edge(i + 1), h.bins[i]});
+  std::vector<std::uint64_t> samples;
+  if (h.count <= histogram::few) samples = h.samples;
+  std::sort(samples.begin(), samples.end());
   return {{"id", id},
           {"title", title},
           {"unit", unit},
           {"note", note},
           {"bins", bins},
+          {"samples", samples},
           {"count", h.count},
           {"mean", h.mean()},
           {"median", h.quantile(0.5)},

@@ -64,6 +64,7 @@ void histogram::add(std::uint64_t value) noexcept {
     if (in_octave >= 1.681792830507429) ++bin;
   }
   ++bins[bin];
+  if (samples.size() < few) samples.push_back(value);
   ++count;
   most = std::max(most, value);
   sum += static_cast<double>(value);

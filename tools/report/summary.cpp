@@ -43,7 +43,7 @@ void explainer::headline() {
   }
   const report::verdict v = verdict();
   h.title = trace::speed_up_text(f.speed_up(), f.workers) +
-            (f.hosts > 1 ? " of " + plural(f.hosts, "host") : "") + ": " + v.text + ".";
+            (f.hosts > 1 ? " of " + plural(f.hosts, "host") : "") + ": " + v.text + "." + system_sentence(v);
   h.title[0] = 'S';
   h.advice = v.advice;
   h.text = "In " + format_time(f.wall) + " on average " + decimals(f.speed_up()) + " of " +
@@ -65,6 +65,8 @@ void explainer::headline() {
     if (s == state::event) list += "with nothing to run while threads waited for others";
     if (s == state::outside) list += "while no thread wanted a CPU";
     if (s == state::access) list += "waiting for single values of other hosts";
+    if (s == state::blocked) list += "while threads waited in the operating system";
+    if (s == state::kernel) list += "while the operating system worked for threads";
     if (s == state::join) {
       const waiting_place* p = worst_place(a);
       list += "waiting for outstanding joins";

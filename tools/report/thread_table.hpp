@@ -22,7 +22,7 @@ class thread_table {
     std::uint32_t node = nothing, place = nothing;
     std::uint32_t name = nothing;                 ///< of what it does when it goes on
     std::uint64_t ready_at = 0, ready_depth = 0;  ///< when it could go on, the chain that made it so
-    std::uint32_t ready_node = nothing, woken_at = nothing;
+    std::uint32_t ready_node = nothing, woken_by = nothing;
   };
 
   /// Number of the thread that the record names now.
@@ -67,7 +67,7 @@ class thread_table {
   template <class Each>
   void complete(std::uint64_t record, std::uint64_t at, std::uint64_t depth, std::uint32_t node, Each each) {
     entry& done = entries_[record];
-    done.completed = true;
+    done.completed = done.waiters.empty();  // else it has served, and a later wait for it is for its next use
     done.completed_at = at;
     done.depth = depth;
     // No entry is added below, so `done` stays where it is.
@@ -89,11 +89,6 @@ class thread_table {
     waiter->ready = true;
     waiter->ready_at = at;
     return waiter;
-  }
-  /// Where the thread waited last; nothing: it did not.
-  std::uint32_t last_place(std::uint64_t thread) const {
-    const auto found = entries_.find(thread);
-    return found == entries_.end() ? nothing : found->second.waiter.place;
   }
   /// Those that wait to the end.
   template <class Each>

@@ -54,6 +54,7 @@ class divider {
   std::vector<change> changes() const {
     std::vector<change> list;
     for (std::uint32_t i = 0; i < waits_.size(); ++i) {
+      if (waits_[i].to <= waits_[i].from) continue;  // it was over at once
       list.push_back({waits_[i].from, true, true, i, nullptr});
       list.push_back({waits_[i].to, false, true, i, nullptr});
     }
@@ -124,16 +125,16 @@ class divider {
       line.push_back({now_, to, nothing, nothing, place, what, gain::none, loss::none});
   }
 
-  /// Of each lock: where those that let go of it had taken it, most often.
+  /// Of each lock: the code that let go of it most often.
   void name_holders() {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> counts;
     for (const one_wait& w : waits_)
-      if (w.woken_at != nothing) ++counts[{w.place, w.woken_at}];
+      if (w.woken_by != nothing) ++counts[{w.place, w.woken_by}];
     std::map<std::uint32_t, std::uint64_t> most;
     for (const auto& [which, count] : counts)
       if (count > most[which.first]) {
         most[which.first] = count;
-        a_.places[which.first].woken_at = which.second;
+        a_.places[which.first].held_by = which.second;
       }
   }
 

@@ -24,7 +24,7 @@ state state_of(wait_for kind);
 struct one_wait {
   std::uint64_t from, to;  ///< to: when it could go on
   std::uint32_t place;     ///< index into analysis::places
-  std::uint32_t woken_at;  ///< likewise: where who woke it had waited last; nothing: not known
+  std::uint32_t woken_by;  ///< index into analysis::names: the code that woke it; nothing: not known
 };
 
 /// Divides the idle time in @p a again: time lines, totals and places. Nothing happens without waits.

@@ -28,10 +28,14 @@ bool read_place(event_cursor& c, place_events& found) {
 /// What a continuation is called of which an event has just been read.
 std::uint32_t walker::name_behind(event_cursor c) {
   place_events found;
-  if (!read_place(c, found)) return nothing;
-  const auto [at, is_new] = code_names_.try_emplace(found.callers, nothing);
+  return read_place(c, found) ? name_of_code(found.callers) : nothing;
+}
+
+/// @p callers: the innermost first.
+std::uint32_t walker::name_of_code(const std::vector<std::uint64_t>& callers) {
+  const auto [at, is_new] = code_names_.try_emplace(callers, nothing);
   if (!is_new) return at->second;
-  for (const std::uint64_t caller : found.callers) {
+  for (const std::uint64_t caller : callers) {
     const auto text = r_.strings.find(caller);
     if (text == r_.strings.end() || text->second.empty()) continue;
     const trace::code_text code = trace::code_text_of(text->second);

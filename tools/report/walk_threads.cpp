@@ -20,6 +20,7 @@ void walker::on_get(std::uint32_t w, const event& e) {
   next.record = e.a;
   next.thread = threads_.number_of(e.a);
   next.other = e.other;
+  if (what == kind::task || what == kind::start) next.name = name_behind(cursors_[w]);
   const bool was_busy = line.busy();
   if (was_busy && !on_top) {
     if (!line.knows_nothing()) ++a_.odd;
@@ -125,13 +126,13 @@ void walker::on_wake(std::uint32_t w, std::uint64_t thread, std::uint64_t at) {
   if (waiter->kind == wait_for::outside) return;
   waiter->ready_depth = lines_[w].depth_at(at);
   waiter->ready_node = lines_[w].last_node();
-  if (lines_[w].busy()) waiter->woken_at = threads_.last_place(lines_[w].now().record);
+  waiter->woken_by = name_behind(cursors_[w]);
 }
 
 /// For waits.cpp.
 void walker::keep(const thread_table::wait& waited, std::uint64_t until) {
   if (waited.kind == wait_for::nothing || waited.kind == wait_for::join || waited.place == nothing) return;
-  waits_.push_back({waited.since, until, waited.place, waited.woken_at});
+  waits_.push_back({waited.since, until, waited.place, waited.woken_by});
 }
 
 void walker::on_end(std::uint32_t w, const event& e) {

@@ -36,7 +36,7 @@ struct taking {
 
 class walker {
  public:
-  explicit walker(const recording& r) : r_(r), open_(r.workers), moves_(r.workers) {
+  explicit walker(const recording& r) : r_(r), open_(r.workers), moves_(r.workers), spawns_(r.workers) {
     a_.workers = r.workers;
     a_.events = r.event_count();
     a_.dropped = r.dropped_count();
@@ -52,8 +52,9 @@ class walker {
   analysis run() {
     look_ahead();
     for (std::uint32_t w = 0; w < r_.workers; ++w) {
-      lines_.emplace_back(line_sums{a_.totals[w], a_.timeline[w], a_.places, a_.whole_from},
-                          r_.dropped[w] > 0);
+      lines_.emplace_back(
+          line_sums{a_.totals[w], a_.timeline[w], a_.places, a_.whole_from, w >= r_.workers - r_.spares},
+          r_.dropped[w] > 0);
       cursors_.emplace_back(r_.events[w]);
     }
     skip_idle_.assign(r_.workers, 0);
@@ -75,6 +76,8 @@ class walker {
       t.ns[static_cast<std::size_t>(state::access)] = std::min(t.access_ns, busy);
       busy -= std::min(t.access_ns, busy);
     }
+    a_.system = divide_system_times(a_, system_);
+    a_.spawns = spawns_.estimate(a_);
     return std::move(a_);
   }
 
@@ -91,6 +94,7 @@ class walker {
   void on_access(std::uint32_t w, const trace::event& e);
   void on_wake(std::uint32_t w, std::uint64_t thread, std::uint64_t at);
   std::uint32_t name_behind(event_cursor c);
+  std::uint32_t name_of_code(const std::vector<std::uint64_t>& callers);
   std::uint32_t name_of_place(std::uint32_t place);
   void rename(std::uint32_t w, std::uint64_t at);
   void keep(const thread_table::wait& waited, std::uint64_t until);
@@ -139,6 +143,8 @@ class walker {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> accesses_;  // by place and owner
   std::vector<node> nodes_;
   move_events moves_;
+  std::vector<system_piece> system_;
+  spawn_samples spawns_;
   std::uint32_t last_node_ = nothing;
   std::uint64_t last_end_ = 0;
   std::uint64_t now_ = 0;

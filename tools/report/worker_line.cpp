@@ -9,6 +9,10 @@ namespace godwit::report {
 
 void worker_line::put(segment s) {
   if (s.end <= s.begin) return;
+  if (sums_.spare && s.what != state::busy && s.what != state::getting) {
+    s.what = state::unknown;
+    s.place = nothing;
+  }
   const std::uint64_t from = std::max(s.begin, sums_.whole_from);
   if (s.end > from) {
     sums_.totals.ns[static_cast<std::size_t>(s.what)] += s.end - from;
@@ -32,16 +36,16 @@ void worker_line::put_busy(std::uint64_t to, loss how, std::uint32_t place, std:
 }
 
 /// What runs goes on as a new piece.
-void worker_line::cut(std::uint64_t at, loss how) {
+void worker_line::cut(std::uint64_t at, loss how, std::uint32_t next) {
   if (!busy_ || at <= now_.begin) return;
   now_.depth = now_.depth_at(at);
-  put_busy(at, how, nothing);
+  put_busy(at, how, nothing, next);
   now_.begin = now_.since = at;
   now_.begun = gain::none;
 }
 
-void worker_line::offers(std::uint64_t at) {
-  cut(at, loss::offered);
+void worker_line::offers(std::uint64_t at, std::uint32_t name) {
+  cut(at, loss::offered, name);
   now_.offers = true;
 }
 

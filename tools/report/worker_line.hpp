@@ -16,6 +16,7 @@ struct line_sums {
   std::vector<segment>& out;
   std::vector<waiting_place>& places;
   std::uint64_t whole_from;
+  bool spare;  ///< it rests when it has nothing to do: that is nobody's loss
 };
 
 class worker_line {
@@ -57,8 +58,8 @@ class worker_line {
             wait_for kind = wait_for::nothing);
   /// A thief took the bottom thread; @p record is what remains. @p name: of the spawn between them.
   void stolen(std::uint64_t at, std::uint64_t record, std::uint32_t thread, std::uint32_t name);
-  /// A continuation can be taken from here on.
-  void offers(std::uint64_t at);
+  /// A continuation can be taken from here on. @p name: of its spawn.
+  void offers(std::uint64_t at, std::uint32_t name);
   /// The program calls it so from here on. nothing: no longer.
   void called(std::uint64_t at, std::uint32_t own_name);
   /// It was idle from @p from to @p to: kept until the gap ends, or cut out of a busy time (buried joins).
@@ -74,7 +75,7 @@ class worker_line {
   };
   void put(segment s);
   void put_busy(std::uint64_t to, loss how, std::uint32_t place, std::uint32_t next = nothing);
-  void cut(std::uint64_t at, loss how);
+  void cut(std::uint64_t at, loss how, std::uint32_t next = nothing);
   void put_gap(std::uint64_t to, std::uint64_t took);
 
   line_sums sums_;

@@ -10,7 +10,7 @@ import struct
 
 import gdb
 
-VERSION = 2
+VERSION = 3
 NO_WORKER = (1 << 64) - 1
 MOST_OBJECTS = 50_000  # per heap that are looked at; forced steals and waiting by the million are rare
 
@@ -143,6 +143,13 @@ class Run:
         """Where worker's memory lies here."""
         return self.names["base"] + self.names["span"] * (worker - self.first + 1)
 
+    def words_of(self, worker):
+        """Where the begin of its memory lies here, its hot page and words."""
+        n = self.names
+        if n["front"] == 0:
+            return self.segment(worker)
+        return n["fronts"] + n["front"] * (worker - self.first)
+
     def own_segment(self, worker):
         """Where worker's memory lies in its own eyes."""
         return self.segment(worker) if self.in_place else self.names["base"]
@@ -204,7 +211,8 @@ class Run:
     def _read_words(self, w):
         n, m = self.names, self.memory
         base = self.segment(w.number)
-        words, hot = base + n["words"], base + n["hot"]
+        begin = self.words_of(w.number)
+        words, hot = begin + n["words"], begin + n["hot"]
         w.pid = m.u64(words + n["words.pid"])
         w.mail = m.u64(words + n["words.mailbox"]) != 0
         w.live = m.u64(words + n["words.live"])
@@ -253,7 +261,7 @@ class Run:
         state = self.memory.u64(record + n["record.state"])
         if state == n["state.done"]:
             return "done"
-        return "detached" if state == n["state.detached"] else "running"
+        return "detached" if state & n["state.bits"] == n["state.detached"] else "running"
 
 
 def is_core():

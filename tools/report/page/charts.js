@@ -155,22 +155,22 @@ function drawIdle() {
 const FEW_SAMPLES = 20;
 /// Few samples are numbers, and so is one bar; a chart has more to say.
 const inWords = h => h.count <= FEW_SAMPLES || h.bins.filter(b => b[2] > 0).length < 2;
-/// The samples of a histogram, each as the middle of its bin.
+/// The samples of a histogram, or where only its bins are known, about: each as the middle of its bin.
 function samples(h) {
   const format = formatBy(h.unit);
-  return h.bins.filter(b => b[2] > 0)
-      .map(([low, high, n]) => {
-        const middle = Math.min(low === 0 ? high : Math.sqrt(low * high), h.max ?? Infinity);
-        return format(Number(middle.toPrecision(2))) + (n > 1 ? " (" + formatCount(n) + " times)" : "");
-      })
-      .join(", ");
+  if (h.samples?.length > 0) return h.samples.map(format).join(", ");
+  const texts = h.bins.filter(b => b[2] > 0).map(([low, high, n]) => {
+    const middle = Math.min(low === 0 ? high : Math.sqrt(low * high), h.max ?? Infinity);
+    return format(Number(middle.toPrecision(2))) + (n > 1 ? " (" + formatCount(n) + " times)" : "");
+  });
+  return (h.count === 1 ? "about " : "each about ") + texts.join(", ");
 }
 function buildHistograms() {
   for (const h of [...model.histograms].sort((a, b) => inWords(a) - inWords(b))) {
     const format = formatBy(h.unit);
     let text = formatCount(h.count);
     if (inWords(h))
-      text += (h.count === 1 ? ", about " : ", each about ") + samples(h);
+      text += ": " + samples(h);
     else if (h.median !== undefined)
       text += ": median " + format(h.median) + ", mean " + format(h.mean) + ", 99 % below " + format(h.p99) +
           ", most " + format(h.max);

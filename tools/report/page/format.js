@@ -1,17 +1,19 @@
 "use strict";
 // Numbers with units, colours of the theme, small HTML helpers. Used by all scripts of the page.
 
-const STATES = ["busy", "getting", "no_work", "join", "transport", "unknown", "lock", "event", "outside", "access"];
+const STATES = ["busy", "getting", "no_work", "join", "transport", "unknown", "lock", "event", "outside", "access",
+  "blocked", "kernel"];
 const STATE_NAMES = [
   "has a thread", "getting one (steal, resume)", "no work", "waits at an outstanding join",
-  "waits for another host", "not recorded", "threads wait for locks", "threads wait for events of others",
-  "all threads wait for time or descriptors", "waits for single values of other hosts (estimated)"
+  "waits for another host", "not recorded, or a spare worker at rest", "threads wait for locks", "threads wait for events of others",
+  "all threads wait for time or descriptors", "waits for single values of other hosts (estimated)",
+  "a thread waits in the operating system", "the operating system works for a thread"
 ];
 const FONT = "system-ui, -apple-system, \"Segoe UI\", Roboto, \"Noto Sans\", \"DejaVu Sans\", sans-serif";
 const BUSY = 0, GETTING = 1, NO_WORK = 2, JOIN = 3, TRANSPORT = 4, UNKNOWN = 5,
-      LOCK = 6, EVENT = 7, OUTSIDE = 8, ACCESS = 9, MIXTURE = 15;
+      LOCK = 6, EVENT = 7, OUTSIDE = 8, ACCESS = 9, BLOCKED = 10, KERNEL = 11, MIXTURE = 15;
 /// Busy at the bottom, then what follows from most to least interesting.
-const STACK = [BUSY, ACCESS, GETTING, LOCK, EVENT, JOIN, TRANSPORT, OUTSIDE, NO_WORK, UNKNOWN];
+const STACK = [BUSY, KERNEL, BLOCKED, ACCESS, GETTING, LOCK, EVENT, JOIN, TRANSPORT, OUTSIDE, NO_WORK, UNKNOWN];
 
 function digits(value) {
   const size = Math.abs(value);

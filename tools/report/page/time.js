@@ -106,9 +106,10 @@ function zoomOptions(slider) {
       [inside];
 }
 
-/// The states that the time lines have; single accesses are estimated, and in no line.
+/// The states that the time lines have. When threads waited for single values, or the operating system kept
+/// them, is not known.
 const present = () => STACK.filter(
-    s => s !== ACCESS && (model.idle.some(w => w[s] > 0) || (s === UNKNOWN && model.dropped > 0)));
+    s => ![ACCESS, BLOCKED, KERNEL].includes(s) && (model.idle.some(w => w[s] > 0) || (s === UNKNOWN && model.dropped > 0)));
 
 const everReady = () => model.ready_most > 0;
 

@@ -30,6 +30,8 @@ const PATTERNS = {
   event: (x, y) => x % 4 < 2 && y % 4 < 2,
   outside: (x, y) => y % 4 === 0,
   access: (x, y) => x < 4 === y < 4,
+  blocked: (x, y) => (x & 3) < 1 && (y & 3) < 1,
+  kernel: (x, y) => (x & 3) < 1 && (y & 1) < 1,
   unknown: (x, y) => x === 0 && y === 0
 };
 /// The pixels of a tile, row by row. Without a pattern it is plain.
