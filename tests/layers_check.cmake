@@ -42,7 +42,7 @@ set(may_see_transport/mpi "detail/(hot|slow_path).hpp")
 set(may_see_transport/mpi/plugin "none")
 set(may_see_heap "detail/hot.hpp")
 set(may_see_sched "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")  # all but godwit.hpp
-set(may_see_gas "global_memory.hpp|runtime.hpp|options.hpp|detail/(hot|slow_path|global_path|control_path).hpp")
+set(may_see_gas "global_memory.hpp|runtime.hpp|options.hpp|detail/(hot|slow_path|global_path|global_objects|control_path).hpp")
 set(may_see_sync "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")
 set(may_see_io "io.hpp|detail/(hot|slow_path|park|timer).hpp")
 set(may_see_sim "detail/hot.hpp")

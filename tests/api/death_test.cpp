@@ -295,6 +295,12 @@ TEST(limits, on_data_leave_room_for_a_run) {
   EXPECT_EQ(child.status, 55) << show(child);
 }
 
+TEST(limits, on_memory_that_workers_surely_pass_say_so) {
+  GODWIT_NEEDS_PROCESSES("so many threads are too many addresses first");
+  const outcome child = run_child([] { return run([] { return 0; }, schedule(16'000'000)); });
+  expect_end(child, 70, {"16000000 workers", "MiB are available", "have at most", "GODWIT_WORKERS"});
+}
+
 TEST(limits, on_the_stack_that_are_too_low_say_so) {
   if (!support::on_threads()) GTEST_SKIP() << "only there";
   const outcome child = run_child([] {

@@ -444,6 +444,54 @@ TEST(fault, on_each_worker_outside_of_run) {
   expect_failure(child, 70, {"outside", "run"});
 }
 
+TEST(fault, on_each_worker_with_a_local_variable_of_its_caller) {
+#if !__has_builtin(__builtin_clear_padding)
+  GTEST_SKIP() << "this compiler cannot clear padding, which may look like a reference";
+#endif
+  const auto child = run_child([] {
+    return run_words(
+        {},
+        [] {
+          int mine = 0;
+          gw::on_each_worker([&mine] { ++mine; });
+          return mine;
+        },
+        schedule(2));
+  });
+  expect_failure(child, 70, {"on_each_worker in ", "fault_test.cpp:", "capture by value"});
+}
+
+/// Not even where the padding of a closure has been the address of a local variable.
+TEST(fault, on_each_worker_with_padding) {
+  const auto child = run_child([] {
+    return run_words(
+        {},
+        [] {
+          struct padded {
+            char one;
+            long two;
+          };
+          int local = 0;
+          int* const address = &local;
+          alignas(padded) std::array<std::byte, sizeof(padded)> room;
+          std::memcpy(room.data(), &address, sizeof address);
+          auto* const p = new (room.data()) padded;
+          p->one = 0;
+          p->two = 1;
+          struct call {
+            padded inner;
+            void operator()() const {}
+          };
+          call c;
+          std::memcpy(static_cast<void*>(&c), room.data(), sizeof c);
+          gw::on_each_worker(c);
+          return 0;
+        },
+        schedule(2));
+  });
+  EXPECT_EQ(child.status, 0) << child.err;
+}
+
 TEST(fault, run_inside_of_run) {
   const auto child = run_child([] {
     return run_words(

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,6 +35,41 @@ using support::for_each_schedule;
 std::string text(int n) { return std::string(static_cast<std::size_t>(n), static_cast<char>('a' + n % 26)); }
 // Takes its argument first and makes the text to compare with then: no string lives while a thread waits.
 bool is_text(const std::string& s, int n) { return s == text(n); }
+
+template <class String>
+bool lies_in_itself(const String& s) {
+  const auto at = reinterpret_cast<std::uintptr_t>(s.data());
+  return at - reinterpret_cast<std::uintptr_t>(&s) < sizeof s;
+}
+
+/// How many texts of up to @p most characters are not whole, or not where a string has a text of that length.
+template <class String>
+int wrong_texts(int most) {
+  const auto made = [](int n) {
+    String s;
+    for (int i = 0; i < n; ++i) s.push_back(static_cast<typename String::value_type>('a' + i));
+    return s;
+  };
+  int wrong = 0;
+  for (int n = 0; n <= most; ++n) {
+    String s = gw::spawn(made, n).join();
+    wrong += s != made(n) || s.c_str()[n] != 0 || lies_in_itself(s) != lies_in_itself(made(n));
+    wrong += s + made(20) != made(n).append(made(20));
+  }
+  return wrong;
+}
+
+TEST(future, texts_of_each_length_arrive_whole) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    return wrong_texts<std::string>(40) + wrong_texts<std::u16string>(20) +
+                           wrong_texts<std::u32string>(10);
+                  },
+                  o),
+              0);
+  });
+}
 
 TEST(future, moves_keep_the_result) {
   for_each_schedule([](const gw::options& o) {

@@ -12,6 +12,8 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -94,6 +96,21 @@ TEST(run, exception_becomes_status_1_and_a_line) {
     EXPECT_EQ(status, 1);
     EXPECT_EQ(text, "godwit: the root thread ended with an exception: too far\n");
   });
+}
+
+TEST(run, a_cancelled_root_becomes_a_line_that_says_what_to_do) {
+  testing::internal::CaptureStderr();
+  const int status = run_words(
+      {},
+      [] {
+        gw::cancel_scope scope;
+        scope.cancel();
+        gw::yield();
+      },
+      support::schedule(1));
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(status, 1);
+  EXPECT_NE(text.find("call what a cancel_scope is to stop in its run(f)"), std::string::npos) << text;
 }
 
 TEST(run, rethrows_from_the_value_form) {

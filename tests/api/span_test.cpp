@@ -110,4 +110,32 @@ TEST(span, results_on_every_schedule) {
   }
 }
 
+TEST(span, a_group_throws_what_its_first_member_threw) {
+  support::for_each_schedule([](gw::options o) {
+    o.span = true;
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    int bad = 0;
+                    for (int round = 0; round < 10; ++round) {
+                      const gw::task_group g;
+                      for (int i = 0; i < 8; ++i)
+                        g.run([i] {
+                          static_cast<void>(fib(8 - i));  // the first one takes longest
+                          gw::yield();
+                          throw i;
+                        });
+                      try {
+                        g.wait();
+                        ++bad;
+                      } catch (int i) {
+                        bad += i != 0;
+                      }
+                    }
+                    return bad;
+                  },
+                  o),
+              0);
+  });
+}
+
 }  // namespace

@@ -227,8 +227,8 @@ TEST_F(options_test, choices_have_their_words) {
   EXPECT_EQ(words_of(far_steal::call, far_steal::words), "call words ");
   EXPECT_EQ(words_of(output::first, output::all), "first all ");
   EXPECT_EQ(words_of(policy::greedy, policy::stalling, policy::locked_free, policy::stalling_locked_free,
-                     policy::child_rtc, policy::child_full, policy::iso, policy::crude),
-            "greedy stalling locked_free stalling_locked_free child_rtc child_full iso crude ");
+                     policy::child_rtc, policy::child_full, policy::iso, policy::crude, policy::lazy),
+            "greedy stalling locked_free stalling_locked_free child_rtc child_full iso crude lazy ");
   EXPECT_EQ(words_of(check_global::automatic, check_global::on, check_global::off), "auto on off ");
 }
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <cstdio>
@@ -64,12 +65,56 @@ std::uintptr_t take(std::uintptr_t value = 0) {
   return godwit_ctx_suspend(switcher_stack_ + sizeof switcher_stack_, to_other, nullptr);
 }
 
+std::atomic<std::uint64_t> lock_{0};
+/// From the stack that saves itself to @p own straight to the one at @p next.
+[[gnu::noinline]] void straight(std::uintptr_t& own, std::uintptr_t next) {
+  const bool to_other_stack = &own == &pair_->main_sp;
+  const godwit::stack::range mine = godwit::stack::system_stack();
+  context::sanitizer_on_stack(to_other_stack ? pair_->memory.get() : reinterpret_cast<void*>(main_stack_low_),
+                              to_other_stack ? stack_bytes : mine.high - main_stack_low_);
+  lock_ = 1;
+  own = 0;
+  context::switch_to(&own, next, &lock_, switcher_stack_ + sizeof switcher_stack_);
+}
+
 class context_switch : public testing::Test {
  protected:
   void SetUp() override { pair_ = &p; }
   void start(void (*body)(pair_of_stacks&)) { p.body = body; }
   pair_of_stacks p;
 };
+
+TEST_F(context_switch, from_stack_to_stack) {
+  start([](pair_of_stacks& of) {
+    volatile std::uint64_t seed = 3;
+    std::uint64_t a = seed, b = a * 5, c = b * 7, d = c * 11, e = d * 13, f = e * 17;
+    for (int i = 0; i < 100; ++i) {
+      a += b ^ c, b += c ^ d, c += d ^ e, d += e ^ f, e += f ^ a, f += a ^ b;
+      if (i % 10 == 9)
+        give(1);
+      else
+        straight(of.other_sp, of.main_sp);
+      EXPECT_EQ(lock_, 0u);
+      EXPECT_NE(of.main_sp, 0u) << "saved by the time it is left";
+    }
+    of.passed = a + b + c + d + e + f;
+    of.count = 100;
+    straight(of.other_sp, of.main_sp);
+  });
+  std::uint64_t a = 3, b = a * 5, c = b * 7, d = c * 11, e = d * 13, f = e * 17;
+  for (int i = 0; i < 100; ++i) a += b ^ c, b += c ^ d, c += d ^ e, d += e ^ f, e += f ^ a, f += a ^ b;
+  static_cast<void>(take());
+  for (int i = 1; p.count != 100; ++i) {
+    ASSERT_LE(i, 100);
+    if (i % 7 == 0)
+      static_cast<void>(take());
+    else
+      straight(p.main_sp, p.other_sp);
+    EXPECT_EQ(lock_, 0u);
+    EXPECT_NE(p.other_sp, 0u);
+  }
+  EXPECT_EQ(p.passed, a + b + c + d + e + f) << "both kept what they had in registers";
+}
 
 TEST_F(context_switch, back_and_forth_with_values) {
   start([](pair_of_stacks&) {

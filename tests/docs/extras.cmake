@@ -4,6 +4,9 @@ find_package(Python3 QUIET COMPONENTS Interpreter)
 if(main_build AND NOT sanitized AND NOT CMAKE_CROSSCOMPILING AND Python3_Interpreter_FOUND)
   add_test(NAME docs.programs COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/programs.py
                                       ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
+  add_test(NAME docs.coming_from COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/coming_from.py
+                                         ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
+  set_tests_properties(docs.coming_from PROPERTIES LABELS docs TIMEOUT 600)
   add_test(NAME docs.readme COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/readme.py
                                     ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND})
   set_tests_properties(docs.programs docs.readme PROPERTIES LABELS docs TIMEOUT 1500)

@@ -24,12 +24,24 @@ def fenced(page, language):
         yield text.count("\n", 0, m.start()) + 2, m.group(1)
 
 
+COMPARED = "docs/coming-from.md"  # programs of other libraries beside ours: coming_from.py
+
+
 def programs():
     """(page, line number, text) of every block that claims to be a C++ program: it has a main."""
     for page in pages():
+        if page == COMPARED:
+            continue
         for line, text in fenced(page, "cpp"):
             if re.search(r"\bint main\s*\(", text):
                 yield page, line, text
+
+
+def libraries(build):
+    """What a program has to be linked with besides libgodwit.a of BUILD."""
+    with open(os.path.join(build, "godwit.pc"), encoding="utf-8") as f:
+        line = next(x for x in f if x.startswith("Libs:"))
+    return [w for w in line.split()[1:] if "godwit" not in w and "${" not in w]
 
 
 def command_lines(page):

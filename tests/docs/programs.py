@@ -11,14 +11,11 @@ import subprocess
 import sys
 import tempfile
 
-from pages import ROOT, programs
+from pages import ROOT, libraries, programs
 
 
 def main():
     build, cxx = sys.argv[1:]
-    with open(os.path.join(build, "godwit.pc"), encoding="utf-8") as f:  # what it has to be linked with
-        line = next(x for x in f if x.startswith("Libs:"))
-    libraries = [w for w in line.split()[1:] if "godwit" not in w and "${" not in w]
     failed = count = 0
     with tempfile.TemporaryDirectory() as scratch:
         for page, at, text in programs():
@@ -27,7 +24,7 @@ def main():
             with open(source, "w", encoding="utf-8") as f:
                 f.write(f'#line {at} "{page}"\n{text}')
             command = [cxx, "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-I", ROOT + "/include"]
-            command += [source, "-o", program, build + "/libgodwit.a", *libraries]
+            command += [source, "-o", program, build + "/libgodwit.a", *libraries(build)]
             compiled = subprocess.run(command, capture_output=True, text=True, check=False)
             if compiled.returncode != 0:
                 print(f"{page}:{at}: does not compile:\n{compiled.stderr}")

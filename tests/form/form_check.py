@@ -159,19 +159,20 @@ LABEL = re.compile(r"(?<![\w.\-/#`=])([A-Z]{2}\d{1,2})(?![\w\-(])")
 
 
 def labels():
-    """A label of an ordering stands on one page of docs/protocols, and in the code at both ends."""
-    pages, code = collections.defaultdict(list), collections.defaultdict(list)
+    """A label of an ordering stands on one page of docs/protocols, and in the code at both ends. One that begins no
+    line there, as that of an argument, is at least named there."""
+    pages, code, mentioned = collections.defaultdict(list), collections.defaultdict(list), set()
     for f, text in TEXT.items():
         if f.startswith("docs/protocols/"):
             for m in re.finditer(r"^(?:\| |- )(?:\*\*)?([A-Z]{2}\d{1,2})(?:\*\*)? ", text, re.M):
                 pages[m.group(1)].append((f, line_of(text, m.start())))
+            mentioned.update(LABEL.findall(text))
         elif f.startswith(OURS) and f.endswith((".cpp", ".hpp", ".S")):
             for n, line in enumerate(text.split("\n"), 1):
                 comment = line.find("//")
                 if comment >= 0:
                     for m in LABEL.finditer(line, comment):
                         code[m.group(1)].append((f, n))
-    prefixes = {re.sub(r"\d", "", label) for label in pages}
     for label, places in sorted(pages.items()):
         for f, n in places:
             if f != places[0][0]:
@@ -180,7 +181,7 @@ def labels():
             where = ", ".join(f"{f}:{n}" for f, n in code[label]) or "nowhere"
             say(*places[0], f"label {label} must stand at both ends in the code; it stands {where}")
     for label, places in sorted(code.items()):
-        if label not in pages and re.sub(r"\d", "", label) in prefixes:
+        if label not in mentioned:
             say(*places[0], f"label {label} is on no page of docs/protocols")
 
 

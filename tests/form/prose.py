@@ -2,7 +2,7 @@
 
 import re
 
-WORDS, SEMICOLONS = 30, 1
+WORDS, SEMICOLONS = 29, 1
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|Fig|Figs|Sec|no|approx|al)\.$")
 
 

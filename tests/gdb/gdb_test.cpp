@@ -274,7 +274,7 @@ TEST(gdb, what_cannot_be_shown_is_said) {
                                                      other_version, "godwit threads"});
   expect_in_order(text, {"policy rtc: only workers are listed", s.worker(0), s.worker(1),
                          "2 workers on this host, policy rtc", "policy rtc: only workers are listed",
-                         "speaks version 99, this script version 2"});
+                         "speaks version 99, this script version 3"});
   EXPECT_EQ(s.finish(), "142\nstatus 0");
   const std::string none = gdb("", {"godwit threads", "help godwit backtrace"});
   expect_in_order(none, {"no process: attach to a worker", "Backtrace of any lightweight thread"});

@@ -236,6 +236,22 @@ TEST(Group, AnExceptionPassesOneThatIsNotEmpty) {
   });
 }
 
+TEST(Group, SpawnDoesNotWaitForAMemberThatIsCancelled) {
+  in_schedules([] {
+    const gw::owned<gw::global_latch> open(1);
+    const gw::owned<gw::group> g;
+    gw::cancel_scope scope;
+    scope.run([&] {
+      g->spawn([token = scope.token(), open = open.get()] {
+        token.cancel();
+        open.wait();  // for what its parent does next
+      });
+      open->count_down();
+    });
+    g->wait();
+  });
+}
+
 TEST(Group, ArgumentsAsOfSpawn) {
   in_schedules([] {
     const gw::owned<gw::group> g;

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 
-#include "support/child.hpp"
+#include "mistakes.hpp"
 #include "support/shared.hpp"
 
 #include <cstdlib>
@@ -14,32 +14,13 @@ namespace gw = godwit;
 
 namespace {
 
-using words = std::vector<const char*>;
+using mistakes::words;
 
 support::outcome with_checks(const std::function<void()>& body, const char* check = "on") {
-  return support::run_child([&] {
-    gw::options o;
-    o.workers = 2;
-    o.check_global = gw::choice::named{check};
-    for (const char* name : {"GODWIT_CHECK_GLOBAL", "GODWIT_WORKERS"}) unsetenv(name);
-    return gw::run(
-        0, nullptr,
-        [&body] {
-          body();
-          std::puts("reached the end");
-        },
-        o);
-  });
+  return mistakes::outcome_of(body, check);
 }
-
-/// The run ended at the mistake, and said so.
 void expect_caught(const std::function<void()>& body, const words& says, const char* check = "on") {
-  const auto o = with_checks(body, check);
-  EXPECT_FALSE(o.timed_out) << show(o);
-  EXPECT_NE(o.status, 0) << show(o);
-  EXPECT_EQ(o.left_behind, 0) << show(o);
-  EXPECT_EQ(o.out.find("reached the end"), std::string::npos) << show(o);
-  for (const char* w : says) EXPECT_TRUE(o.err_has(w)) << "'" << w << "' is not in\n" << show(o);
+  mistakes::expect_caught(body, says, check);
 }
 
 struct places {

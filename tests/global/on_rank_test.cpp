@@ -4,9 +4,11 @@
 #include <godwit/algorithm.hpp>
 #include <godwit/godwit.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <thread>
 
 #include <unistd.h>
 
@@ -71,6 +73,20 @@ TEST(OnRank, GivesBackWhatWasThrown) {
                "godwit: on_rank: rank 0: too cold");
     WANT_THROW(gw::on_rank([](gw::rank) { throw 3; }), std::runtime_error, "no std::exception");
     gw::on_rank([](gw::rank) {});  // goes on
+  });
+}
+
+TEST(OnRank, IsNotLeftByWhoIsCancelledMeanwhile) {
+  in_all_runs([] {
+    for (int i = 0; i < 2; ++i) {
+      std::uint64_t done = 0;
+      gw::cancel_scope scope(std::chrono::milliseconds(2));
+      static_cast<void>(scope.run([&] {
+        gw::on_rank([](gw::rank) { std::this_thread::sleep_for(std::chrono::milliseconds(10)); });
+        done = 1;
+      }));
+      WANT(done == 1);
+    }
   });
 }
 

@@ -65,8 +65,8 @@ struct witness {
 /// thread may go on at another worker.
 inline std::uint64_t used_bytes() {
   gw::global_array<std::uint64_t> used(gw::worker_count(), gw::distribution::local(), 0);
-  // Who allocates takes back what others have freed.
-  gw::on_each_worker([] { gw::global_delete(gw::global_new<int>(0)); });
+  // Who allocates takes back what others have freed. (global_new does so only where its list is empty.)
+  gw::on_each_worker([] { gw::deallocate(gw::allocate<int>(1), 1); });
   gw::on_each_worker(
       [u = used.data()] { gw::put(u + gw::worker_id(), gw::global_memory_usage().used_bytes); });
   std::uint64_t sum = 0;

@@ -8,12 +8,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <malloc.h>
 #include <string>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -147,6 +150,48 @@ TEST(Hosts, RunsOfOtherNumbersOfHostsLeaveItAlone) {
   }
   EXPECT_STREQ(left, "left");
   std::free(left);
+}
+
+// Any OS thread of the process frees what a run has left: at the same time, and while another run is on.
+TEST(Hosts, OtherThreadsFreeWhatIsLeft) {
+  constexpr int threads = 4, each = 500;
+  heap::hosts* h = &begin();
+  std::vector<void*> left[threads];
+  for (auto& list : left) list.reserve(each);
+  for (int i = 0; i < each; ++i)
+    for (int t = 0; t < threads; ++t) {
+      h->turn_of(static_cast<std::uint32_t>((i + t) % 3), true);
+      void* const at = make(i % 50 == 0 ? 100'000 : 100);
+      h->turn_of_nobody();
+      left[t].push_back(at);
+    }
+  heap::hosts::end(*h);
+  heap::hosts* const other = &begin(2);
+  std::vector<std::thread> all;
+  std::atomic<bool> go{false};
+  for (auto& list : left)
+    all.emplace_back([&list, &go] {
+      while (!go) std::this_thread::yield();
+      for (void* const at : list) {
+        EXPECT_GE(malloc_usable_size(at), 100u);
+        std::free(at);
+      }
+    });
+  go = true;
+  for (int i = 0; i < 1000; ++i) {
+    other->turn_of(static_cast<std::uint32_t>(i % 2), true);
+    std::free(make(100));
+    other->turn_of_nobody();
+  }
+  for (std::thread& t : all) t.join();
+  heap::hosts::end(*other);
+  h = &begin();
+  for (std::uint32_t host = 0; host < 3; ++host) {
+    h->turn_of(host, true);
+    EXPECT_EQ(heap::live_bytes(), 0u);
+    heap::check_invariants();
+  }
+  heap::hosts::end(*h);
 }
 
 TEST(Hosts, AForkHasACopy) {

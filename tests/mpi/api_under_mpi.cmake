@@ -24,11 +24,20 @@ set(api_mpi_without_api_exception
     exception.thrown_while_other_threads_are_outstanding
     exception.after_a_migration_is_caught_in_the_migrated_frame
     exception.destructors_that_join_during_unwinding_on_one_worker)
+set(api_mpi_without_api_cancel
+    cancel.a_thread_that_does_not_begin_has_its_closure_destroyed cancel.nothing_outlives_a_scope*
+    cancel.what_else_is_thrown_leaves_a_scope_when_all_below_has_ended
+    cancel.frames_are_unwound_when_their_threads_have_ended)
+set(api_mpi_without_api_lazy lazy.what_lies_in_frames_ends_once lazy.a_request_is_seen_where_a_child_returns_that_was_found)
 set(api_mpi_without_api_migration migration.exceptions_thrown_after_it_and_caught_in_a_migrated_frame)
+set(api_mpi_without_api_reducer reducer.mistakes_say_what_to_do reducer.continuations_are_stolen_while_threads_are_created)
+set(api_mpi_without_api_task_group
+    task_group.what_nobody_waited_for_is_reported task_group.a_group_outside_a_run_is_refused
+    task_group.under_every_policy)
 set(api_mpi_without_api_foreign foreign.a_library_that_was_set_up_in_another_worker)
 set(api_mpi_without_heap_owning Separate.*)  # one rank prints for all
 set(api_mpi_without_api_run
-    run.exception_becomes_status_1_and_a_line run.output_of_all_workers_is_flushed run.every_worker_has_its_own_id
+    run.exception_becomes_status_1_and_a_line run.a_cancelled_root_becomes_a_line_that_says_what_to_do run.output_of_all_workers_is_flushed run.every_worker_has_its_own_id
     run.on_each_worker_from_several_threads_at_once run.on_tick_is_called_and_sees_shared_memory
     run.stats_count_what_happened run.flag_beats_variable_beats_struct run.ignored_interrupts_stay_ignored
     run/bad_options.* run/interrupt.*)
@@ -45,6 +54,12 @@ set(api_mpi_without_global_begun Begun.AJoinInBetweenIsFoundOut)
 set(api_mpi_without_global_freeze FreezeMistakes.*)
 set(api_mpi_without_global_nested Nested.FreesAllItHad Nested.AJoinWhileAnElementIsMadeIsFoundOut)
 set(api_mpi_without_global_spawn_at SpawnAt.UnderEveryPolicy)
+set(api_mpi_without_global_worker_local
+    WorkerLocal.OnThreads WorkerLocal.InASimulation WorkerLocal.BetweenSimulatedHosts
+    WorkerLocal.UnderOtherPolicies WorkerLocal.ValuesEndWithTheRunOrWhenToldTo
+    WorkerLocal.ProcessesEndTheirsThemselves WorkerLocal.SpareWorkersCountAsWell
+    WorkerLocal.ManyAtATimeAndOneAfterTheOther WorkerLocal.WhatAVisitThrowsComesAfterAll
+    WorkerLocal.OutsideOfARunThereIsNone)
 set(api_mpi_without_global_vector GlobalVector.FreesAllItHad GlobalVector.OutlivesItsRun)
 # Every round trip costs a wake-up or two: two workers, three kinds of steals, no delays.
 set(api_mpi_short STRESS_SHORT=1)
@@ -125,9 +140,9 @@ function(godwit_add_api_hosts_test suite family hosts)
 endfunction()
 
 if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
-  set(suites api_spawn api_invoke api_future api_exception api_migration api_foreign api_run stress_stress global_litmus global_move
+  set(suites api_cancel api_race api_spawn api_invoke api_future api_reducer api_exception api_migration api_task_group api_foreign api_run stress_stress global_litmus global_move
              global_linearizable global_move_faults global_move_seen global_hints global_rebalance global_on_move
-             global_freeze global_spawn_at global_control global_group global_team global_routed)
+             global_freeze global_spawn_at global_worker_local global_control global_group global_team global_routed)
   # By default every suite with one MPI, in turn, and those that migrate most with both; the ways besides with one.
   list(GET godwit_mpi_families 0 first)
   list(GET godwit_mpi_families -1 last)
@@ -136,10 +151,15 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
     set(first ${all})
     set(last ${all})
   endif()
+  set(families_api_cancel ${first})
+  set(families_api_race ${last})
   set(families_api_spawn ${last})
   set(families_api_invoke ${first})
+  set(families_api_reducer ${last})
   set(families_api_exception ${last})
+  set(families_api_task_group ${last})
   set(families_api_foreign ${first})
+  set(families_global_worker_local ${last})
   set(families_api_run ${last})
   set(families_stress_stress ${first})
   set(families_global_litmus ${last})
@@ -162,7 +182,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
     endif()
     godwit_add_api_mpi_test(${suite} 2 ranks.server ${families_${suite}})
     if(GODWIT_ALL_MPI_TESTS OR suite MATCHES
-       "api_(future|migration)|global_(litmus|move|move_faults|linearizable|hints|rebalance|spawn_at|control|group)$")
+       "api_(cancel|future|migration|reducer|task_group)|global_(litmus|move|move_faults|linearizable|hints|rebalance|spawn_at|control|group)$")
       # Three ranks of MPICH on two CPUs need ten times as long as of Open MPI, waiting for each other.
       godwit_add_api_mpi_test(${suite} 3 ranks.am ${first})
       godwit_add_api_mpi_test(${suite} 2 auto.server ${first})
@@ -191,8 +211,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   if(TARGET heap_owning)  # ranks of one host share their heap; each of several hosts has one
     godwit_add_api_mpi_test(heap_owning 2 auto.server ${all})
     add_executable(mpi_heap_hosts ${godwit_mpi_tests_dir}/heap_hosts.cpp)
-    target_link_libraries(mpi_heap_hosts PRIVATE godwit_build ${tested_library} GTest::gtest_main)
-    target_include_directories(mpi_heap_hosts PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_link_libraries(mpi_heap_hosts PRIVATE test_support GTest::gtest_main)
     foreach(family IN LISTS godwit_mpi_families)
       godwit_add_api_hosts_test(mpi_heap_hosts ${family} 2)
     endforeach()
@@ -248,6 +267,16 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       endif()
     endif()
   endforeach()
+  # Spawns that are found on the stack, and frames with all that frames can hold: between ranks, and between hosts.
+  if(TARGET api_lazy)
+    godwit_add_api_mpi_test(api_lazy 2 auto.server ${all})
+    foreach(way server am rma)
+      godwit_add_api_mpi_test(api_lazy 2 ranks.${way} ${first})
+    endforeach()
+    if("openmpi" IN_LIST godwit_mpi_families)
+      godwit_add_api_hosts_test(api_lazy openmpi 2)
+    endif()
+  endif()
   # All policies between two ranks of one host, and those that work on several hosts between such.
   if(TARGET api_policy)
     string(CONCAT policies policy.fork_join:policy.results_larger_than_a_record:policy.coded_results_and_arguments:
@@ -265,7 +294,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       if(godwit_mpi_tests)
         set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
                      GODWIT_HOSTS=ranks GODWIT_WAY=${way} GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 STRESS_SHORT=1
-                     STRESS_POLICIES=locked_free:stalling:stalling_locked_free:crude:child_full:child_rtc)
+                     STRESS_POLICIES=locked_free:stalling:stalling_locked_free:crude:lazy:child_full:child_rtc)
       endif()
     endforeach()
   endif()

@@ -35,7 +35,7 @@ namespace mpi = godwit::transport::mpi;
 
 constexpr unsigned give_up_after_s = 100;
 
-shm::layout plan_segment() { return shm::plan(4096, sizeof(far::words), MiB, sizeof(area) + 64 * KiB); }
+shm::layout plan_segment() { return shm::plan(4096, sizeof(far::words), 0, MiB, sizeof(area) + 64 * KiB); }
 area* common_area(const shm::segment& s) { return reinterpret_cast<area*>(s.common() + s.where().heap); }
 far::words* common_words(const shm::segment& s) {
   return reinterpret_cast<far::words*>(s.common() + s.where().words);

@@ -211,6 +211,8 @@ group_ranks() {
   for who in 0 1; do
     under 2 leaves_early $who 0; ended any
     under 2 leaves_early $who 4; ended any
+    under 3 leaves_early $who 4 1; ended any
+    grep -q "rank $who .*has ended without calling run" "$err" || bad "nobody says who has left"
   done
   mpi_files=ignore
   # MPICH: the others wait in MPI_Init, Hydra does not mind, and nobody can tell.

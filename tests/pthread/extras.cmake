@@ -38,7 +38,8 @@ if(TARGET godwit_pthread_launcher AND main_build AND NOT sanitized)
     target_compile_options(pthread_one_lock PRIVATE -g)
     target_link_libraries(pthread_one_lock PRIVATE Threads::Threads)
     add_test(NAME pthread.report COMMAND ${here}/report.sh ${launcher} $<TARGET_FILE:godwit-report> $<TARGET_FILE:pthread_one_lock>
-                                         $<TARGET_FILE:pthread_program_one_lock> ${here}/programs/one_lock.c)
+                                         $<TARGET_FILE:pthread_program_one_lock> ${here}/programs/one_lock.c
+                                         $<TARGET_FILE:pthread_program_stuck>)
     list(APPEND pthread_tests pthread.report)
   endif()
   # Linked instead of preloaded.

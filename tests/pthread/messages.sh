@@ -1,20 +1,9 @@
 #!/usr/bin/env bash
 # What godwit-pthread says where it cannot work: messages.sh LAUNCHER END_PROGRAM
-launcher=$1 end=$2 failed=0
+launcher=$1 end=$2
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
-expect() {  # expect STATUS TEXT COMMAND...
-  local status=$1 text=$2 out got
-  shift 2
-  out=$(timeout -k 2 60 "$@" 2>&1)
-  got=$?
-  if [ "$got" != "$status" ] || [[ $out != *"$text"* ]]; then
-    echo "FAILED: $* : status $got, not $status; said: ${out:0:500}"
-    failed=1
-  else
-    echo "ok: ${out:0:160}"
-  fi
-}
+. "$(dirname "$0")/expect.sh"
 expect 2 "usage:" "$launcher"
 expect 127 "cannot find the program" "$launcher" no-such-program-anywhere
 expect 127 "cannot run" "$launcher" ./no-such-program

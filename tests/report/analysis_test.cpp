@@ -344,6 +344,15 @@ TEST(Analysis, ContradictionsAreCounted) {
   EXPECT_EQ(analysed(t).a.odd, 2u);
 }
 
+TEST(Histogram, FewSamplesAreKeptAsTheyAre) {
+  histogram h;
+  h.add(1003);
+  h.add(17);
+  EXPECT_EQ(h.samples, (std::vector<std::uint64_t>{1003, 17}));
+  for (std::uint64_t i = 0; i < 1000; ++i) h.add(i);
+  EXPECT_EQ(h.samples.size(), histogram::few);
+}
+
 TEST(Histogram, QuartersOfOctaves) {
   histogram h;
   for (const std::uint64_t v : {0u, 1u, 2u, 1000u, 1023u, 1024u}) h.add(v);

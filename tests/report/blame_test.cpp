@@ -1,6 +1,5 @@
 // What ran while workers were idle, what it is called, and what the first sentence makes of it.
-#include "summary.hpp"
-#include "trace_builder.hpp"
+#include "told.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,25 +7,10 @@ namespace {
 
 using namespace godwit::report;
 using godwit::trace::idle_cause;
+using report_test::told;
 using report_test::trace_builder;
 
 constexpr std::uint64_t ms = 1'000'000, root = 0x1000, child = 0x2000;
-
-struct told {
-  std::string file;
-  recording r;
-  analysis a;
-  std::vector<finding> findings;
-  explicit told(const trace_builder& t)
-      : file(t.bytes()), r(parse(std::as_bytes(std::span(file)), "test")), a(analyze(r)) {
-    findings = explain(figures_of(r, &a), r, &a);
-  }
-  std::string name(std::uint32_t w, std::size_t piece) const {
-    const std::uint32_t n = a.timeline[w].at(piece).name;
-    return n == nothing ? "" : a.names[n];
-  }
-  const std::string& verdict() const { return findings.front().title; }
-};
 
 /// Worker 0 computes for @p alone, then spawns; worker 1 takes the rest, and both end at @p end.
 trace_builder serial(std::uint64_t alone, std::uint64_t end) {
@@ -45,6 +29,19 @@ TEST(Names, ASpawnNamesWhatCameBeforeAndBothThatFollow) {
   EXPECT_EQ(x.name(0, 0), "read_input at serial.cpp:13");
   EXPECT_EQ(x.name(0, 1), "read_input at serial.cpp:13");
   EXPECT_EQ(x.name(1, 2), "read_input at serial.cpp:13");
+}
+
+TEST(Names, ASpawnThatNobodyTakesNamesWhatCameBefore) {
+  trace_builder t(2);
+  t.start(0, 0, root);
+  t.expose(0, 4 * ms, "read_input(char const*) (serial.cpp:13)");
+  t.idle(1, 5 * ms, 5 * ms, idle_cause::no_work);
+  t.end(0, 5 * ms, root);
+  const told x(t);
+  EXPECT_EQ(x.name(0, 0), "read_input at serial.cpp:13");
+  EXPECT_NE(x.title().find("serial from 0 ns to 4.00 ms: read_input at serial.cpp:13, before it spawned."),
+            std::string::npos)
+      << x.title();
 }
 
 TEST(Names, AWaitNamesWhatFollows) {
@@ -88,13 +85,13 @@ TEST(Names, TheProgramsOwnComeFirst) {
 }
 
 TEST(Blame, ASerialPart) {
-  EXPECT_EQ(told(serial(6 * ms, 10 * ms)).verdict(),
+  EXPECT_EQ(told(serial(6 * ms, 10 * ms)).title(),
             "Speed-up 1.40 on 2 workers: serial from 0 ns to 6.00 ms: read_input at serial.cpp:13, before it "
             "spawned.");
 }
 
 TEST(Blame, NothingStandsOut) {
-  EXPECT_EQ(told(serial(ms / 10, 10 * ms)).verdict(), "Speed-up 1.99 on 2 workers: nothing stands out.");
+  EXPECT_EQ(told(serial(ms / 10, 10 * ms)).title(), "Speed-up 1.99 on 2 workers: nothing stands out.");
 }
 
 /// Four workers; three have a thread each of @p length.
@@ -112,22 +109,23 @@ trace_builder few(std::uint64_t length) {
 }
 
 TEST(Blame, TooFewTasks) {
-  EXPECT_EQ(told(few(10 * ms)).verdict(),
+  EXPECT_EQ(told(few(10 * ms)).title(),
             "Speed-up 3.00 on 4 workers: too few tasks: on average 3.00 of 4 workers had one, mostly main at "
             "few.cpp:9.");
 }
 
-/// One round after the other: a child of each of these lengths runs while the root thread waits for it.
-trace_builder rounds(const std::vector<std::uint64_t>& lengths, bool offered = false) {
+/// Rounds of these lengths: the root thread spawns after @p before, and waits while the child runs.
+trace_builder rounds(const std::vector<std::uint64_t>& lengths, bool offered = false,
+                     std::uint64_t before = 500) {
   trace_builder t(2);
   std::uint64_t now = 0, record = 0x10'000;
   t.start(0, 0, root);
   for (const std::uint64_t length : lengths) {
     record += 8;
-    t.steal(1, now + 500, root, record, 0, 400);
-    t.spawned(1, now + 500, "step() (rounds.cpp:5)");
-    if (offered) t.expose(0, now + 600);
-    t.suspend(1, now + 600, root, record);
+    t.steal(1, now + before, root, record, 0, 400);
+    t.spawned(1, now + before, "step() (rounds.cpp:5)");
+    if (offered) t.expose(0, now + before + 100);
+    t.suspend(1, now + before + 100, root, record);
     now += length;
     t.end(0, now, record, true);
     t.resume(0, now + 200, root, record, 1, 100);
@@ -140,7 +138,7 @@ trace_builder rounds(const std::vector<std::uint64_t>& lengths, bool offered = f
 
 TEST(Blame, TasksThatAreTooFine) {
   EXPECT_EQ(
-      told(rounds(std::vector<std::uint64_t>(1000, 3000))).verdict(),
+      told(rounds(std::vector<std::uint64_t>(1000, 3000))).title(),
       "Speed-up 0.97 on 2 workers: tasks too fine: threads left behind by steals ran for 2.90 µs (median "
       "of 1,000), mostly step at rounds.cpp:5.");
 }
@@ -148,18 +146,23 @@ TEST(Blame, TasksThatAreTooFine) {
 TEST(Blame, UnevenTasksAreNotOneBigLeaf) {
   std::vector<std::uint64_t> lengths;
   for (int i = 0; i < 10; ++i) lengths.insert(lengths.end(), {ms, ms, 10 * ms});
-  EXPECT_EQ(told(rounds(lengths)).verdict(),
+  EXPECT_EQ(told(rounds(lengths)).title(),
             "Speed-up 1.00 on 2 workers: uneven tasks: step at rounds.cpp:5 ran for up to 10.00 ms.");
   lengths.assign(30, ms);
   lengths.back() = 60 * ms;
   EXPECT_EQ(
-      told(rounds(lengths)).verdict(),
+      told(rounds(lengths)).title(),
       "Speed-up 1.00 on 2 workers: one big leaf: step at rounds.cpp:5 ran for up to 60.0 ms, 67 % of the "
       "time.");
 }
 
+TEST(Blame, UnevenTasksWithLateThievesAreNotSerial) {
+  EXPECT_EQ(told(rounds(std::vector<std::uint64_t>(10, 10 * ms), false, 6 * ms)).title(),
+            "Speed-up 1.00 on 2 workers: uneven tasks: step at rounds.cpp:5 ran for up to 4.00 ms.");
+}
+
 TEST(Blame, WhatThievesCouldHaveTakenIsNobodysFault) {
-  EXPECT_EQ(told(rounds({ms, 60 * ms}, true)).verdict(),
+  EXPECT_EQ(told(rounds({ms, 60 * ms}, true)).title(),
             "Speed-up 1.00 on 2 workers: late joins for 50 % of the time.");
 }
 

@@ -268,8 +268,10 @@ def check_tiny(page, path, name):
     open_page(page, path)
     check(page.value("godwitReport.model.histograms.every(h => h.count > 0)"), f"{name}: histograms of nothing")
     check(page.value("document.querySelectorAll('.histogram .chart').length") == 0, f"{name}: charts of few samples")
-    check(page.value("[...document.querySelectorAll('.histogram')].every(h => /about .*\\d/.test(h.textContent))"),
+    check(page.value("[...document.querySelectorAll('.histogram')].every(h => /\\d: (each about |about )?\\d/.test(h.textContent))"),
           f"{name}: few samples as numbers")
+    check(page.value("godwitReport.model.histograms.every(h => !('samples' in h) || h.samples.length === h.count)"),
+          f"{name}: all of few samples")
     check(page.value("byId('matrix-section').hidden && byId('counters-section').hidden"), f"{name}: empty sections")
     check_reading(page, name)
     check_quiet(page, path, name)

@@ -129,10 +129,30 @@ void trace_builder::wait(std::uint32_t w, std::uint64_t t, std::uint64_t thread,
   events[w].insert(events[w].end() - 1, make(t, kind::waits, address));  // before the place
 }
 
-void trace_builder::expose(std::uint32_t w, std::uint64_t t) { add(w, make(t, kind::expose, 0)); }
+void trace_builder::expose(std::uint32_t w, std::uint64_t t, const std::string& where) {
+  strings[0xe4905e] = where;
+  add(w, make(t, kind::expose, where.empty() ? 0 : 0xe4905e));
+}
 
 void trace_builder::wake(std::uint32_t w, std::uint64_t t, std::uint64_t thread) {
   add(w, make(t, kind::wake, thread));
+}
+
+void trace_builder::system(std::uint32_t w, std::uint64_t t, std::uint64_t interval, std::uint64_t kept,
+                           godwit::trace::system_kind kind, std::uint32_t faults) {
+  event e = make(t, godwit::trace::kind::system, interval, kept);
+  e.detail = static_cast<std::uint16_t>(kind);
+  e.other = faults;
+  add(w, e);
+}
+
+void trace_builder::spawns(std::uint32_t w, std::uint64_t t, std::uint64_t ns, std::uint32_t count,
+                           const std::string& where) {
+  const std::uint64_t address = 0xa000 + std::hash<std::string>()(where) % 4096;
+  if (count != 0) strings[address] = where;
+  event e = make(t, kind::spawns, count != 0 ? address : 0, ns);
+  e.other = count;
+  add(w, e);
 }
 
 void trace_builder::access(std::uint32_t w, std::uint64_t t, std::uint32_t owner, std::uint32_t duration,

@@ -40,10 +40,17 @@ struct trace_builder {
   void wait(std::uint32_t w, std::uint64_t t, std::uint64_t thread, const std::string& what,
             std::uint32_t line, bool parent_goes_on = false);
   /// Thieves can take something from here on.
-  void expose(std::uint32_t w, std::uint64_t t);
+  /// @p where: of the spawn, as "visit(int) (file.cpp:12)".
+  void expose(std::uint32_t w, std::uint64_t t, const std::string& where = "");
   void wake(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
   /// A get that took @p duration, for eight; its place is the text @p where.
   void access(std::uint32_t w, std::uint64_t t, std::uint32_t owner, std::uint32_t duration,
+              const std::string& where);
+  /// Up to @p t the operating system kept what ran there for @p kept of @p interval.
+  void system(std::uint32_t w, std::uint64_t t, std::uint64_t interval, std::uint64_t kept,
+              godwit::trace::system_kind kind, std::uint32_t faults = 0);
+  /// In @p ns up to @p t, @p count spawns, the last one at @p where.
+  void spawns(std::uint32_t w, std::uint64_t t, std::uint64_t ns, std::uint32_t count,
               const std::string& where);
   /// Behind a steal: where the thread had spawned, as "visit(int) (file.cpp:12)".
   void spawned(std::uint32_t w, std::uint64_t t, const std::string& where);

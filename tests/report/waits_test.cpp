@@ -1,36 +1,21 @@
 // Threads that wait for something else than a join: who explains the idle workers, the chain through a lock,
 // and the first sentence of the report.
-#include "summary.hpp"
-#include "trace_builder.hpp"
+#include "told.hpp"
 #include "waits.hpp"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace {
 
 using namespace godwit::report;
 using godwit::trace::idle_cause;
+using report_test::has;
+using report_test::told;
 using report_test::trace_builder;
 
 constexpr std::uint64_t root = 0x1000, child = 0x2000, third = 0x3000;
-
-struct told {
-  std::string file;
-  recording r;
-  analysis a;
-  std::vector<finding> findings;
-  explicit told(const trace_builder& t)
-      : file(t.bytes()), r(parse(std::as_bytes(std::span(file)), "test")), a(analyze(r)) {
-    findings = explain(figures_of(r, &a), r, &a);
-  }
-  std::uint64_t ns(std::uint32_t w, state s) const { return a.totals[w].ns[static_cast<std::size_t>(s)]; }
-  const finding* find(const std::string& part) const {
-    for (const finding& x : findings)
-      if (x.title.find(part) != std::string::npos) return &x;
-    return nullptr;
-  }
-};
-bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 trace_builder builder(std::uint32_t workers) {
   trace_builder t(workers);
@@ -98,26 +83,31 @@ TEST(Waits, TheFirstSentenceNamesTheLockAndItsPlace) {
   EXPECT_EQ(x.find("Outstanding joins"), nullptr);
 }
 
-TEST(Waits, WhoHoldsTheLockIsNamedByWhereItTookIt) {
+TEST(Waits, WhoHoldsTheLockIsNamedByWhereItLetsGo) {
   trace_builder t = builder(2);
   t.start(0, 0, root);
   t.start(1, 0, child);
-  t.wait(1, 100'000, child, "mutex", 13);
+  t.wait(1, 100'000, child, "mutex", 13);  // elsewhere, before it held the lock that the root waits for
   t.wake(0, 200'000, child);
   t.idle(1, 200'000, 100'000, idle_cause::wait);
   t.resume(1, 200'000, child, 0, 1, 0);
   t.wait(0, 300'000, root, "mutex", 14);
-  t.wake(1, 5'000'000, root);
-  t.idle(0, 5'001'000, 4'701'000, idle_cause::wait);
-  t.resume(0, 5'001'000, root, 0, 0, 0);
-  t.end(0, 6'000'000, root);
-  t.end(1, 6'000'000, child);
+  t.wake(1, 9'000'000, root);
+  t.spawned(1, 9'000'000, "keep(int) (search.cpp:20)");
+  t.idle(0, 9'001'000, 8'701'000, idle_cause::wait);
+  t.resume(0, 9'001'000, root, 0, 0, 0);
+  t.end(0, 10'000'000, root);
+  t.end(1, 10'000'000, child);
   const told x(t);
+  EXPECT_TRUE(has(x.findings[0].title,
+                  "1 of 1 thread waited at once for a mutex at search.cpp:14, held by "
+                  "keep at search.cpp:20."))
+      << x.findings[0].title;
   const finding* f = x.find("Locks: 100 % of the lost time");
   ASSERT_NE(f, nullptr);
   EXPECT_TRUE(has(f->text,
-                  "a mutex at search.cpp:14: 1 wait, 4.70 ms each, up to 1 thread at once; it was "
-                  "mostly held by threads that had waited last at search.cpp:13."))
+                  "a mutex at search.cpp:14: 1 wait, 8.70 ms each, up to 1 thread at once, held by keep at "
+                  "search.cpp:20."))
       << f->text;
 }
 
@@ -210,6 +200,45 @@ TEST(Waits, PlacesAreWhoCalledAHeader) {
   const told x(t);
   ASSERT_EQ(x.a.places.size(), 1u);
   EXPECT_EQ(format_place(x.a.places[0]), "mutexes.cpp:13");
+}
+
+TEST(Waits, WaitsThatAreOverAtOnceDoNotPileUp) {
+  trace_builder t = builder(1);
+  t.start(0, 0, root);
+  for (std::uint64_t at = 100'000; at < 1'000'000; at += 100'000) {
+    t.wait(0, at, third, "barrier", 13, true);
+    t.wake(0, at, third);
+    t.suspend(0, at + 1000, root, child, 77);
+    t.resume(0, at + 2000, third, 0, 0, 0);
+    t.end(0, at + 50'000, child, true);
+    t.resume(0, at + 50'000, root, child, 0, 0);
+  }
+  t.end(0, 1'000'000, root);
+  const told x(t);
+  const auto& places = x.a.places;
+  const auto p = std::find_if(places.begin(), places.end(), [](const auto& q) { return q.line == 13; });
+  ASSERT_NE(p, places.end());
+  EXPECT_EQ(p->count, 9u);
+  EXPECT_LE(p->most_at_once, 1u);
+}
+
+/// What a thread waits for has the place in memory that another one had, which was there a moment ago.
+TEST(Waits, ARecordThatServesAgainIsNotThereYet) {
+  trace_builder t = builder(2);
+  t.start(0, 0, root);
+  t.steal(1, 10'000, root, child, 0, 100);
+  t.suspend(1, 100'000, root, 0x7000, 77);
+  t.complete(0, 200'000, 0x7000);
+  t.resume(1, 210'000, root, 0x7000, 1, 100);
+  t.suspend(1, 220'000, root, 0x7000, 77);
+  t.complete(0, 5'000'000, 0x7000);
+  t.resume(1, 5'000'000, root, 0x7000, 1, 100);
+  t.end(1, 6'000'000, root);
+  t.end(0, 6'000'000, child);
+  const told x(t);
+  ASSERT_EQ(x.a.places.size(), 1u);
+  EXPECT_EQ(x.a.places[0].wait_ns, 110'000u + 4'780'000);
+  EXPECT_LE(x.a.places[0].ready_ns, 20'000u);
 }
 
 TEST(Waits, SingleAccessesToOtherHostsAreNotBusy) {

@@ -5,10 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
+#include <sys/mman.h>
+#include <thread>
 #include <vector>
 
 namespace {
+
+using namespace std::chrono_literals;
 
 using namespace godwit;
 using sched::account;
@@ -110,7 +116,7 @@ TEST_F(accounts, of_that_what_waited_for_other_hosts_counts_apart) {
   a.begin_idle(idle_cause::no_work);
   const std::uint64_t begun = base::fast_ns();
   const std::uint64_t now =
-      a.count_transport(begun - 5'000'000, transport::worker_no{3}, trace::far_request::look);
+      a.count_transport(begun - 5'000'000, transport::worker_no{3}, trace::far_request::look, true);
   EXPECT_GE(now, begun);
   a.end_idle(begun + 6'000'000);
   EXPECT_GE(stats.idle_transport_ns, 5'000'000u);
@@ -122,6 +128,19 @@ TEST_F(accounts, of_that_what_waited_for_other_hosts_counts_apart) {
   EXPECT_EQ(seen[0].detail, 2u) << "what was asked for";
   EXPECT_EQ(seen[1].what, static_cast<std::uint16_t>(kind::idle));
   EXPECT_EQ(seen[1].detail, static_cast<std::uint16_t>(idle_cause::transport)) << "most of it waited";
+}
+
+TEST_F(accounts, an_answer_that_brings_nothing_is_lack_of_work) {
+  begin(true);
+  a.begin_idle(idle_cause::no_work);
+  const std::uint64_t begun = base::fast_ns();
+  a.count_transport(begun - 5'000'000, transport::worker_no{3}, trace::far_request::steal, false);
+  a.end_idle(begun + 6'000'000);
+  EXPECT_EQ(stats.idle_transport_ns, 0u);
+  EXPECT_GE(stats.idle_no_work_ns, 5'000'000u);
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[1].detail, static_cast<std::uint16_t>(idle_cause::no_work));
 }
 
 TEST_F(accounts, what_an_event_cannot_hold_is_cut_or_told_in_pieces) {
@@ -140,6 +159,51 @@ TEST_F(accounts, what_an_event_cannot_hold_is_cut_or_told_in_pieces) {
   EXPECT_GE(told, 2 * longest + 7);
 }
 
+/// Of that kind, in all events.
+std::uint64_t kept(const std::vector<trace::event>& events, trace::system_kind k) {
+  std::uint64_t ns = 0;
+  for (const trace::event& e : events)
+    if (e.what == static_cast<std::uint16_t>(kind::system) && e.detail == static_cast<std::uint16_t>(k))
+      ns += e.b;
+  return ns;
+}
+
+TEST_F(accounts, a_thread_that_waits_in_the_operating_system_is_told_from_one_that_computes) {
+  begin(true);
+  a.begin_idle(idle_cause::no_work);
+  std::this_thread::sleep_for(300ms);  // nobody's
+  a.end_idle(base::fast_ns());
+  std::this_thread::sleep_for(20ms);
+  const std::uint64_t now = base::fast_ns();
+  a.note(kind::end, now, 1);
+  EXPECT_GE(kept(events(), trace::system_kind::waits), 15'000'000u);
+  EXPECT_LE(kept(events(), trace::system_kind::waits), 250'000'000u) << "without a thread it may sleep";
+  EXPECT_EQ(events().back().what, static_cast<std::uint16_t>(kind::end))
+      << "what belongs behind it comes behind";
+  const std::size_t before = events().size();
+  a.note(kind::end, now + sched::system_use::least_ns - 1, 2);
+  EXPECT_EQ(events().size(), before + 1) << "too short to be looked at";
+}
+
+TEST_F(accounts, page_faults_of_a_thread_are_counted) {
+  begin(true);
+  a.begin_idle(idle_cause::no_work);
+  a.end_idle(base::fast_ns());
+  constexpr std::size_t bytes = 8 << 20, page = 4096;
+  void* const fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(fresh, MAP_FAILED);
+  for (std::size_t i = 0; i < bytes; i += page) static_cast<volatile char*>(fresh)[i] = 1;
+  std::this_thread::sleep_for(1ms);
+  a.note(kind::suspend, base::fast_ns(), 1);
+  munmap(fresh, bytes);
+  const auto seen = events();
+  const auto kernel =
+      std::find_if(seen.begin(), seen.end(), [](const trace::event& e) { return e.other != 0; });
+  ASSERT_NE(kernel, seen.end());
+  EXPECT_EQ(kernel->detail, static_cast<std::uint16_t>(trace::system_kind::kernel));
+  EXPECT_GE(kernel->other, 1u) << "some systems have larger pages";
+}
+
 TEST_F(accounts, outstanding_joins_count_from_when_they_could_go_on) {
   begin(false);
   a.count_outstanding(0, 100);  // not known
@@ -148,6 +212,52 @@ TEST_F(accounts, outstanding_joins_count_from_when_they_could_go_on) {
   a.count_outstanding(120, 100);  // clocks of two CPUs
   EXPECT_EQ(stats.outstanding_resumed, 2u);
   EXPECT_EQ(stats.outstanding_ns, 40u);
+}
+
+TEST_F(accounts, spawns_are_looked_at_now_and_then) {
+  begin(true);
+  detail::hot().poll.store(0);
+  a.begin_idle(idle_cause::no_work);
+  a.end_idle(base::fast_ns());
+  EXPECT_EQ(detail::hot().poll.load(), 2u) << "the next spawn is to be told";
+  for (unsigned i = 0; i < sched::spawn_sample::spawns; ++i) {
+    ASSERT_TRUE(a.samples_spawns()) << i;
+    detail::hot().poll.store(0);
+    a.note_spawn(0x1000 + i);
+  }
+  EXPECT_FALSE(a.samples_spawns());
+  EXPECT_EQ(detail::hot().poll.load(), 0u);
+  const trace::event sample = events().back();
+  EXPECT_EQ(sample.what, static_cast<std::uint16_t>(kind::spawns));
+  EXPECT_EQ(sample.other, sched::spawn_sample::spawns);
+  EXPECT_EQ(sample.a, 0x1000u + sched::spawn_sample::spawns - 1);
+  EXPECT_GT(sample.b, 0u);
+  a.sample_spawns(base::fast_ns() + 1000);
+  EXPECT_FALSE(a.samples_spawns()) << "there was one just now";
+  a.sample_spawns(base::fast_ns() + 2 * sched::spawn_sample::every_ns);
+  ASSERT_TRUE(a.samples_spawns());
+  a.note_spawn(0x2000);
+  a.note(kind::end, base::fast_ns() + 5'000'000, 1);
+  EXPECT_FALSE(a.samples_spawns()) << "with the thread ends what is known of it";
+  const std::vector<trace::event> all = events();
+  const trace::event cut = all[all.size() - 2];
+  EXPECT_EQ(cut.what, static_cast<std::uint16_t>(kind::spawns));
+  EXPECT_EQ(cut.other, 1u);
+  EXPECT_GE(cut.b, 2'000'000u) << "up to its end";
+  detail::hot().poll.store(0);
+}
+
+TEST_F(accounts, a_life_has_its_cpu_time) {
+  begin(false);
+  std::this_thread::sleep_for(20ms);
+  const std::uint64_t from = base::fast_ns();
+  while (base::fast_ns() < from + 5'000'000) {
+  }
+  a.finish();
+  EXPECT_GE(stats.life_ns, 25'000'000u);
+  EXPECT_GT(stats.cpu_ns, 0u);
+  EXPECT_LE(stats.cpu_ns, stats.life_ns - 20'000'000) << "asleep it has no CPU";
+  EXPECT_LE(stats.aside_ns, stats.life_ns - stats.cpu_ns);
 }
 
 TEST_F(accounts, a_life_ends_with_what_was_idle_last) {

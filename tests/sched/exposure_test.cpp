@@ -24,7 +24,8 @@ struct exposing : testing::Test {
   deque_owner deque;
   join_records records{here, all.heap_of(0)};
   ancestors frames{here, deque};
-  exposure it{here, deque, records, frames, counts};
+  carried_words words;
+  exposure it{here, deque, records, frames, words, counts};
   std::array<std::uintptr_t, 64> stack{};  // from which slots point
 
   void SetUp() override {

@@ -32,7 +32,7 @@ struct far_calls : testing::Test {
 
   void push(std::uint32_t worker, image* im) {
     ready_queue own(here.memory(), here.words(worker), godwit::base::holder_of(worker));
-    own.push(im, here.ref_of(im), false);
+    own.push(im, here.ref_of(im), rank::last);
   }
   /// A suspended thread; @p number is what it completes.
   image* suspended(std::uint32_t worker, ref number, std::uint64_t stack, data_part data = {}) {
@@ -332,7 +332,7 @@ TEST_F(far_calls, who_waits_and_names_the_heap_of_its_host_stays_there) {
 }
 
 TEST_F(far_calls, what_does_not_fit_follows_later) {
-  for (ref i = 21; i < 25; ++i) sent(0, i, 1200, here_lies);
+  for (ref i = 21; i < 25; ++i) sent(0, i, 1100, here_lies);
   EXPECT_EQ(steal_parcels(here_lies), (std::vector<ref>{21, 22, 23}));
   EXPECT_EQ(steal_parcels(here_lies), std::vector<ref>{24});
   sent(0, 25, 4000, here_lies);

@@ -66,7 +66,7 @@ TEST_F(idle, not_with_letters_or_ready_threads) {
   a.mail.take([](ref) {});
   ready_queue own(all.memory(), all.words(0), all.here(0).holder());
   image* im = all.new_image(0);
-  own.push(im, all.ref_of(im), false);
+  own.push(im, all.ref_of(im), rank::last);
   a.idle.become_idle();
   EXPECT_FALSE(a.idle.is_idle());
   EXPECT_EQ(own.pop(), all.ref_of(im));

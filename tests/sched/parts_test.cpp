@@ -89,7 +89,7 @@ TEST_F(inbox, a_long_answer_lies_in_the_heap_until_it_has_left) {
   im->own_record = 77;
   im->fork = false;
   std::memset(im->bytes(), 9, bytes);
-  ready_queue(all.memory(1), all.words(1), all.here(1).holder()).push(im, all.ref_of(im), false);
+  ready_queue(all.memory(1), all.words(1), all.here(1).holder()).push(im, all.ref_of(im), rank::last);
   entry& e = post(op::call);
   e.head.a = static_cast<std::uint64_t>(call_no::steal);
   it.serve();
@@ -112,7 +112,8 @@ TEST(events, are_collected_only_if_somebody_waits_and_delivered_once) {
   outside_events it(here);
   EXPECT_FALSE(it.collect(0)) << "no source";
   static const detail::event_source source{[](std::int64_t) noexcept { return ++looks == 2; },
-                                           []() noexcept { ++deliveries; }, []() noexcept {}};
+                                           []() noexcept { ++deliveries; }, []() noexcept {},
+                                           []() noexcept {}};
   here.hooks.events = &source;
   EXPECT_FALSE(it.collect(0));
   EXPECT_EQ(looks, 0) << "nobody waits";
@@ -164,11 +165,11 @@ struct frames_beside : testing::Test {
 };
 
 TEST_F(frames_beside, go_along_with_a_closure_that_refers_to_them) {
-  EXPECT_EQ(it.needed_end(child_of(17), at(32)), at(32)) << "a number";
-  EXPECT_EQ(it.needed_end(child_of(at(20)), at(32)), at(32)) << "into its own stack";
-  EXPECT_EQ(it.needed_end(child_of(at(40)), at(32)), at(64)) << "into an ancestor's";
+  EXPECT_EQ(it.needed_end(child_of(17), at(32), at(16)), at(32)) << "a number";
+  EXPECT_EQ(it.needed_end(child_of(at(20)), at(32), at(16)), at(32)) << "into its own stack";
+  EXPECT_EQ(it.needed_end(child_of(at(40)), at(32), at(16)), at(64)) << "into an ancestor's";
   here.opts.check_frames = false;
-  EXPECT_EQ(it.needed_end(child_of(at(40)), at(32)), at(32));
+  EXPECT_EQ(it.needed_end(child_of(at(40)), at(32), at(16)), at(32));
 }
 
 TEST_F(frames_beside, a_write_into_the_copy_ends_the_run) {

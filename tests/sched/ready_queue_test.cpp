@@ -21,12 +21,20 @@ struct ready : testing::Test {
   ready_queue own{here.memory(), here.words(0), base::holder_of(0)};
   ready_queue thiefs{here.memory(), here.words(0), base::holder_of(1)};
 
-  ref push(bool in_front = false) {
+  ref push(rank where = rank::last) {
     image* im = here.new_image(0);
     im->waiting_for = 77;
-    own.push(im, here.ref_of(im), in_front);
+    own.push(im, here.ref_of(im), where);
     EXPECT_EQ(im->waiting_for, 0u) << "who is ready waits for nothing";
     return here.ref_of(im);
+  }
+  /// By who yields: @p im. Gives back who is next.
+  ref rotate(image* im) {
+    image* const next = own.rotate(im, here.ref_of(im));
+    EXPECT_EQ(own.lock_word(), base::holder_of(0)) << "until the one who yields is saved";
+    EXPECT_EQ(thiefs.pop(), 0u);
+    own.lock_word() = 0;
+    return here.ref_of(next);
   }
 };
 
@@ -44,13 +52,63 @@ TEST_F(ready, first_in_first_out) {
 }
 
 TEST_F(ready, in_front_and_from_the_end) {
-  const ref b = push(), c = push(), a = push(true);
+  const ref b = push(), c = push(), a = push(rank::first);
   EXPECT_EQ(own.pop_newest(), c);
   EXPECT_EQ(own.pop(), a);
   EXPECT_EQ(own.pop_newest(), b);
   EXPECT_EQ(own.pop_newest(), 0u);
-  const ref only = push(true);
+  const ref only = push(rank::first);
   EXPECT_EQ(own.pop_newest(), only) << "the first of an empty queue is also its last";
+}
+
+TEST_F(ready, out_of_the_middle_as_long_as_it_is_there) {
+  const auto take = [&](ready_queue& by, ref r) {
+    return by.take(here.memory().at<image>(r), r, [](bool) { return true; });
+  };
+  const ref A = push(rank::high), B = push(rank::high), c = push(), d = push(), e = push(), f = push();
+  EXPECT_FALSE(own.take(here.memory().at<image>(c), c, [](bool any_high) { return !any_high; }));
+  EXPECT_TRUE(take(own, d));
+  EXPECT_FALSE(take(own, d)) << "it has been taken";
+  EXPECT_TRUE(take(thiefs, e)) << "behind it was the one that has been taken";
+  EXPECT_TRUE(take(own, B)) << "the last of the high ones";
+  EXPECT_TRUE(take(thiefs, f)) << "the last of all";
+  const ref g = push(), H = push(rank::high);
+  EXPECT_TRUE(take(own, A)) << "the first";
+  EXPECT_EQ(own.pop(), H);
+  EXPECT_EQ(thiefs.pop(), c);
+  EXPECT_FALSE(take(thiefs, c)) << "it has been popped";
+  EXPECT_EQ(own.pop_newest(), g);
+  EXPECT_FALSE(take(own, g));
+  EXPECT_TRUE(own.empty());
+  const ref i = push(), j = push();
+  EXPECT_EQ(own.pop_if([](const image&) { return false; }), 0u);
+  EXPECT_EQ(own.pop_if([](const image&) { return true; }), i);
+  EXPECT_TRUE(take(own, j)) << "the only one";
+  EXPECT_EQ(own.pop_if([](const image&) { return true; }), 0u);
+}
+
+TEST_F(ready, high_ones_first_whoever_takes) {
+  const ref a = push(), B = push(rank::high), c = push(), D = push(rank::high);
+  EXPECT_EQ(thiefs.pop(), B);
+  const ref E = push(rank::high);
+  EXPECT_EQ(own.pop(), D);
+  const ref first = push(rank::first), F = push(rank::high);
+  EXPECT_EQ(own.pop_newest(), c);
+  EXPECT_EQ(thiefs.pop_lightest([&](const image& im) { return here.ref_of(&im) == F ? 1 : 2; }), F);
+  const ref G = push(rank::high);
+  EXPECT_EQ(own.pop_newest(), a);
+  EXPECT_EQ(own.pop_newest(), G) << "only high ones are left";
+  const ref H = push(rank::high), i = push();
+  EXPECT_EQ(own.pop(), first);
+  EXPECT_EQ(thiefs.pop(), E);
+  EXPECT_EQ(thiefs.pop(), H);
+  EXPECT_EQ(own.pop(), i);
+  EXPECT_EQ(own.pop(), 0u);
+  const ref j = push(), K = push(rank::high);
+  image* last = here.new_image(0);
+  EXPECT_EQ(rotate(last), K);
+  EXPECT_EQ(own.pop(), j);
+  EXPECT_EQ(own.pop(), here.ref_of(last));
 }
 
 TEST_F(ready, the_lightest_of_the_first_few) {
@@ -91,10 +149,10 @@ TEST_F(ready, the_lightest_of_the_first_few) {
 
 TEST_F(ready, who_yields_goes_behind_the_others) {
   image* me = here.new_image(0);
-  EXPECT_EQ(own.rotate(me, here.ref_of(me)), 0u) << "nobody else: it goes on";
+  EXPECT_EQ(own.rotate(me, here.ref_of(me)), nullptr) << "nobody else: it goes on";
   EXPECT_TRUE(own.empty());
   const ref a = push();
-  EXPECT_EQ(own.rotate(me, here.ref_of(me)), a);
+  EXPECT_EQ(rotate(me), a);
   EXPECT_EQ(own.size(), 1u);
   EXPECT_EQ(own.pop(), here.ref_of(me));
 }
@@ -113,7 +171,7 @@ TEST_F(ready, takers_do_not_wait_for_the_lock_and_givers_do) {
     if (++turns == 3) base::unlock(*held, base::holder_of(1));
   });
   image* im = here.new_image(0);
-  waiting.push(im, here.ref_of(im), false);
+  waiting.push(im, here.ref_of(im), rank::last);
   EXPECT_EQ(turns, 3);
   EXPECT_EQ(own.size(), 2u);
 }
@@ -122,7 +180,7 @@ TEST_F(ready, alone_there_is_no_lock) {
   ready_queue alone(here.memory(), here.words(0), base::holder_of(0), true);
   here.words(0).ready_lock.store(base::holder_of(1));
   image* im = here.new_image(0);
-  alone.push(im, here.ref_of(im), false);
+  alone.push(im, here.ref_of(im), rank::last);
   EXPECT_EQ(alone.pop(), here.ref_of(im));
   EXPECT_EQ(here.words(0).ready_lock.load(), base::holder_of(1));
 }
@@ -149,7 +207,10 @@ TEST_F(ready, each_is_taken_once) {
     });
   for (unsigned i = 0; i < pushes; ++i) {
     images[i]->fp = i;
-    own.push(images[i], here.ref_of(images[i]), i % 5 == 0);
+    own.push(images[i], here.ref_of(images[i]),
+             i % 5 == 0   ? rank::first
+             : i % 5 == 1 ? rank::high
+                          : rank::last);
     if (i % 3 == 0) take(own.pop());
   }
   while (left != 0) take(own.pop());

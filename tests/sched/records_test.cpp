@@ -199,10 +199,53 @@ TEST_F(join, a_tally_gives_what_is_above_it_to_the_last_part) {
   EXPECT_EQ(mine.count_off(tally), 0u);
   EXPECT_EQ(theirs.count_off(tally), above);
   mine.free(above);
-  EXPECT_EQ(used_after_collection(), 0u) << "it is gone";
+  mine.free(tally);
   const ref short_one = mine.make_tally(1, 64);
   EXPECT_EQ(mine.count_off(short_one), 64u);
-  EXPECT_EQ(used(), 0u);
+  mine.free(short_one);
+  EXPECT_EQ(used_after_collection(), 0u);
+}
+
+TEST_F(join, a_thread_that_is_detached_into_a_tally_is_out_until_it_ends) {
+  const ref tally = mine.make_tally();
+  EXPECT_FALSE(mine.await_last(tally, 64)) << "none is out";
+  const ref runs = mine.make(), ended = mine.make();
+  EXPECT_TRUE(mine.detach_into(runs, tally));
+  EXPECT_EQ(mine.exchange_state(ended, state_done), state_none);
+  EXPECT_FALSE(mine.detach_into(ended, tally)) << "and is still to be counted off";
+  EXPECT_EQ(mine.look_at_failed(runs).number, 0u);
+  EXPECT_EQ(mine.look_at_failed(ended).number, 1u);
+  mine.end_part(ended, tally);
+  EXPECT_EQ(mine.count_off(tally), 0u);
+  EXPECT_TRUE(mine.await_last(tally, 64));
+  const std::uint64_t state = theirs.exchange_state(runs, state_done);
+  EXPECT_TRUE(is_detached(state));
+  EXPECT_FALSE(is_image(state));
+  EXPECT_EQ(tally_in(state), tally);
+  theirs.end_part(runs, tally);
+  EXPECT_EQ(theirs.count_off(tally), 64u);
+  EXPECT_FALSE(mine.await_last(tally, 64)) << "it can be used again";
+  mine.free(tally);
+  EXPECT_EQ(used_after_collection(), 0u) << "records of parts are gone";
+}
+
+TEST_F(join, parts_that_failed_are_kept_by_their_tally) {
+  const ref tally = mine.make_tally();
+  EXPECT_EQ(mine.take_failed(tally), 0u);
+  const ref first = mine.make_completed(outcome::error, "first", 6);
+  const ref second = theirs.make_completed(outcome::error, "second", 7);
+  mine.end_part(first, tally);
+  theirs.end_part(second, tally);
+  EXPECT_EQ(mine.take_failed(tally), second);
+  EXPECT_EQ(mine.look_at_failed(second).next, first);
+  EXPECT_EQ(mine.look_at_failed(first).next, 0u);
+  EXPECT_STREQ(reinterpret_cast<const char*>(mine.payload_of(second).data), "second");
+  EXPECT_EQ(mine.take_failed(tally), 0u) << "they are the taker's";
+  mine.release(first);
+  mine.release(second);
+  mine.free(tally);
+  EXPECT_EQ(used_after_collection(), 0u);
+  EXPECT_EQ(host::unseen_errors, 0);
 }
 
 TEST_F(join, waiters_hang_in_a_list_by_their_images) {

@@ -7,7 +7,7 @@ if(main_build AND NOT CMAKE_CROSSCOMPILING)
   endforeach()
   set(root ${PROJECT_SOURCE_DIR})
   foreach(tool ${root}/models/check.sh ${root}/integrations/chapel/install.sh ${root}/tools/scale/godwit-scale options_doc
-               godwit-report godwit_measure godwit_pthread_launcher)
+               godwit-report godwit_measure godwit_pthread_launcher godwit_openmp_launcher)
     if(IS_ABSOLUTE ${tool} OR TARGET ${tool})
       cmake_path(GET tool FILENAME name)
       add_test(NAME tools.help.${name} COMMAND ${tool} --help)

@@ -16,7 +16,9 @@ if(main_build AND NOT CMAKE_CROSSCOMPILING AND NOT GODWIT_SANITIZE)
   endif()
   target_include_directories(seeds PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/src/sim)
   target_compile_definitions(seeds PRIVATE GODWIT_SCHEDULE_POINTS GODWIT_VERSION="${PROJECT_VERSION}" GODWIT_LIBDIR="lib" GODWIT_COMPONENTS_INSTALLED="" GODWIT_COMPONENTS_BUILT="")
-  target_compile_options(seeds PRIVATE -UNDEBUG)
+  target_compile_options(seeds PRIVATE -UNDEBUG -O1)  # compiles in half the time, and runs as fast
+  get_target_property(common_headers godwit_headers PRECOMPILE_HEADERS)
+  target_precompile_headers(seeds PRIVATE ${common_headers})
   foreach(first 1 10001)  # two, side by side
     add_test(NAME seeds.range.${first} COMMAND seeds range ${first} 10000)
     set_tests_properties(seeds.range.${first} PROPERTIES LABELS seeds TIMEOUT 600)

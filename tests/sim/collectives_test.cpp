@@ -16,13 +16,13 @@ TEST(collectives, one_rank_exchanges_nothing_but_its_own_bytes) {
 
 TEST(collectives, twice_the_ranks_take_a_step_more_of_each_and_twice_what_is_gathered) {
   constexpr std::uint64_t steps_of_all = 1 * 2 + 1 + 24 * 2 + 11 + 2 + 3, message = 2000;
-  constexpr std::uint64_t bytes_of_a_step = 2 * 2144 + 938 + 64 * 64;
+  constexpr std::uint64_t bytes_of_a_step = 2 * 2192 + 938 + 64 * 64;
   const std::uint64_t few = collectives_ns(flat(), 1024, 64), more = collectives_ns(flat(), 2048, 64);
-  EXPECT_EQ(more - few, steps_of_all * message + bytes_of_a_step + 1024 * (8 + 976));
+  EXPECT_EQ(more - few, steps_of_all * message + bytes_of_a_step + 1024 * (8 + 992));
 }
 
-TEST(collectives, a_run_of_110592_ranks_starts_and_ends_within_55_ms) {
-  EXPECT_LT(collectives_ns(read_machine("wisteria"), 110'592, 2'304), 55'000'000u);
+TEST(collectives, a_run_of_110592_ranks_starts_and_ends_within_56_ms) {
+  EXPECT_LT(collectives_ns(read_machine("wisteria"), 110'592, 2'304), 56'000'000u);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 # Suites of tests/api once more in virtual time, each as one whole program. (Others of them are about processes.)
 if((main_build OR GODWIT_SANITIZE MATCHES "address") AND NOT CMAKE_CROSSCOMPILING)
-  foreach(suite api_spawn api_invoke api_future api_exception api_migration api_codec)
+  foreach(suite api_spawn api_invoke api_future api_exception api_migration api_codec api_task_group algorithm_ordinary)
     if(TARGET ${suite})
       add_test(NAME sim.${suite} COMMAND ${CMAKE_COMMAND} -E env ${env} GODWIT_SUBSTRATE=sim GODWIT_QUIET=1
                                          $<TARGET_FILE:${suite}> --gtest_brief=1)
@@ -15,9 +15,9 @@ if((main_build OR GODWIT_SANITIZE MATCHES "address") AND NOT CMAKE_CROSSCOMPILIN
   if(sanitized AND NOT GODWIT_ALL_TESTS)
     set(ways server)
   endif()
-  foreach(row "server;2;api_spawn;api_invoke;api_future;api_exception;api_migration;api_codec;${global_suites}"
-              "assist;3;api_spawn;api_future;global_access;global_movable" "am;3;api_spawn;api_future;api_migration;global_access;global_movable"
-              "rma;2;api_spawn;api_future;api_migration;global_access;global_movable")
+  foreach(row "server;2;api_spawn;api_invoke;api_future;api_exception;api_migration;api_codec;api_task_group;${global_suites}"
+              "assist;3;api_spawn;api_future;global_access;global_movable" "am;3;api_spawn;api_future;api_migration;api_task_group;global_access;global_movable"
+              "rma;2;api_spawn;api_future;api_migration;api_task_group;global_access;global_movable")
     list(POP_FRONT row way hosts)
     foreach(suite ${row})
       if(TARGET ${suite} AND way IN_LIST ways)

@@ -132,4 +132,35 @@ TEST(Heaps, WithPrivateHeapsNobodyStays) {
   EXPECT_EQ(stayed(), 0u);
 }
 
+using text = gw::reducer<std::string, gw::op::append>;  // main has none here, or all would be tracked
+/// All leaves say their number, and make a reducer for themselves.
+void leaves(text* r, int low, int high) {
+  if (high - low == 1) {
+    gw::sim::charge(20'000);
+    **r += std::to_string(low) + '(';
+    gw::reducer<long> own;
+    *own += low;
+    **r += ')';
+    return;
+  }
+  const int middle = (low + high) / 2;
+  auto f = gw::spawn([=] { leaves(r, low, middle); });
+  leaves(r, middle, high);
+  f.join();
+}
+
+TEST(Heaps, AReducerOutlivesThoseThatWereMadeElsewhere) {
+  std::string serial;
+  for (int i = 0; i < 64; ++i) serial += std::to_string(i) + "()";
+  for (const gw::choice::way way : {gw::choice::way::server, gw::choice::way::am}) {
+    const auto written = [] {
+      text r;
+      leaves(&r, 0, 64);
+      return r.take();
+    };
+    EXPECT_EQ(gw::run<std::string>(written, on_hosts(4, 2, way)), serial);
+    EXPECT_GT(far_steals(), 0u);
+  }
+}
+
 }  // namespace

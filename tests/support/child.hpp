@@ -5,19 +5,9 @@
 // outlive their supervisor are found. Used for everything that ends a run badly.
 #pragma once
 
-#include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fcntl.h>
 #include <functional>
-#include <poll.h>
 #include <string>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/types.h>
 
 namespace support {
 
@@ -39,103 +29,14 @@ struct outcome {
 };
 
 /// For EXPECT_... << all of it.
-inline std::string show(const outcome& o) {
-  return "status " + std::to_string(o.status) + (o.timed_out ? " (timed out)" : "") + ", left behind " +
-         std::to_string(o.left_behind) + ", " + std::to_string(o.seconds) + " s\nout: " + o.out +
-         "\nerr: " + o.err;
-}
-
-namespace detail {
-/// Reap whatever of the group is ours; true when the group is gone.
-inline bool group_gone(pid_t group) {
-  while (waitpid(-group, nullptr, WNOHANG) > 0) {
-  }
-  return kill(-group, 0) != 0 && errno == ESRCH;
-}
-inline void drain(int fd, std::string& into) {
-  char buffer[4096];
-  for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;)
-    into.append(buffer, static_cast<std::size_t>(n));
-}
-}  // namespace detail
+std::string show(const outcome& o);
 
 /// Fork, run @p body in the child and exit with what it returns. @p during(pid) runs here meanwhile (for
 /// example to kill somebody). The child's standard input is empty. Ends the group after @p limit_s.
-inline outcome run_child(const std::function<int()>& body, const std::function<void(pid_t)>& during = {},
-                         double limit_s = 30) {
-  using clock = std::chrono::steady_clock;
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  std::fflush(nullptr);
-  int out[2], err[2];
-  if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
-  const pid_t pid = fork();
-  if (pid == 0) {
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(out[1], 1);
-    dup2(err[1], 2);
-    if (const int null = open("/dev/null", O_RDONLY); null >= 0) dup2(null, 0);
-    std::exit(body());
-  }
-  setpgid(pid, pid);
-  close(out[1]);
-  close(err[1]);
-  for (const int fd : {out[0], err[0]}) fcntl(fd, F_SETFL, O_NONBLOCK);
-
-  outcome o;
-  auto start = clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(clock::now() - start).count(); };
-  if (during) {
-    during(pid);
-    start = clock::now();
-  }
-  int status = 0;
-  for (;;) {
-    pollfd fds[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
-    poll(fds, 2, 2);
-    detail::drain(out[0], o.out);
-    detail::drain(err[0], o.err);
-    if (waitpid(pid, &status, WNOHANG) == pid) break;
-    if (elapsed() > limit_s) {
-      o.timed_out = true;
-      kill(-pid, SIGKILL);
-      waitpid(pid, &status, 0);
-      break;
-    }
-  }
-  o.seconds = elapsed();
-  o.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  // What died with its parent needs a moment to be seen dead.
-  const auto ended = clock::now();
-  while (!detail::group_gone(pid) && clock::now() - ended < std::chrono::seconds(2)) usleep(1000);
-  if (!detail::group_gone(pid)) {
-    o.left_behind = 1;
-    kill(-pid, SIGKILL);
-    while (!detail::group_gone(pid)) usleep(1000);
-  }
-  detail::drain(out[0], o.out);
-  detail::drain(err[0], o.err);
-  close(out[0]);
-  close(err[0]);
-  return o;
-}
+outcome run_child(const std::function<int()>& body, const std::function<void(pid_t)>& during = {},
+                  double limit_s = 30);
 
 /// Mappings and descriptors of this process that belong to a run's shared memory.
-inline int own_shared_memory() {
-  int found = 0;
-  if (std::FILE* f = std::fopen("/proc/self/maps", "r")) {
-    char line[1024];
-    while (std::fgets(line, sizeof line, f) != nullptr) found += std::strstr(line, "memfd:godwit") != nullptr;
-    std::fclose(f);
-  }
-  for (int fd = 0; fd < 256; ++fd) {
-    char link[64], target[256];
-    std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    const ssize_t n = readlink(link, target, sizeof target - 1);
-    if (n > 0)
-      found += std::string(target, static_cast<std::size_t>(n)).find("memfd:godwit") != std::string::npos;
-  }
-  return found;
-}
+int own_shared_memory();
 
 }  // namespace support

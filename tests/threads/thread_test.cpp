@@ -7,6 +7,9 @@
 #include "support/schedule.hpp"
 
 #include <atomic>
+#include <cfenv>
+#include <chrono>
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -36,6 +39,32 @@ TEST(thread, runs_and_is_joined) {
     }
     EXPECT_EQ(sum, 4950);
   });
+}
+
+/// What it waits for is in the queue of a worker that computes.
+TEST(thread, who_yields_alone_takes_what_others_have) {
+  EXPECT_EQ(gw::run<int>(
+                [] {
+                  std::atomic<bool> yields{false}, done{false}, over{false};
+                  gw::thread waiter([&] {
+                    while (!done && !over) {
+                      yields = true;
+                      gw::yield();
+                    }
+                  });
+                  while (!yields) gw::yield();  // or it waits for this worker, until the other one takes it
+                  gw::thread other([&] { done = true; });
+                  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                  while (!done && std::chrono::steady_clock::now() < limit) {
+                  }
+                  const bool in_time = done;
+                  over = true;
+                  other.join();
+                  waiter.join();
+                  return in_time ? 0 : 1;
+                },
+                on_threads(2)),
+            0);
 }
 
 TEST(thread, takes_arguments_of_any_movable_type) {
@@ -73,6 +102,76 @@ TEST(thread, creator_goes_on_first) {
                 },
                 on_threads(1)),
             12);
+}
+
+// A thread that has not begun is run by who joins it: docs/protocols/park.md.
+TEST(thread, joined_before_it_begins) {
+  std::string said;
+  gw::run<int>(
+      [&] {
+        gw::thread a([&] { said += 'a'; }), b([&] { said += 'b'; }), c([&] { said += 'c'; });
+        c.join();
+        said += ' ';
+        b.join();
+        a.join();
+        return 0;
+      },
+      on_threads(1));
+  EXPECT_EQ(said, "c ba") << "nobody else's turn comes first";
+}
+
+TEST(thread, joined_before_it_begins_is_still_a_thread) {
+  everywhere([] {
+    const int to_zero = FE_TOWARDZERO, up = FE_UPWARD;
+    for (int i = 0; i < (emulated() ? 8 : 50); ++i) {
+      const auto mine = gw::this_thread::get_id();
+      std::fesetround(up);
+      gw::thread::id its;
+      bool whole = true;
+      gw::thread t(i % 2 == 0 ? gw::priority::high : gw::priority::normal, [&] {
+        its = gw::this_thread::get_id();
+        whole = std::fegetround() == up;
+        std::fesetround(to_zero);
+        if (i % 5 == 0) gw::yield();
+        gw::thread inner([&, i] { whole = whole && (i % 3 != 0 || std::fegetround() == to_zero); });
+        if (i % 7 == 0) gw::this_thread::sleep_for(std::chrono::microseconds(10));
+        inner.join();
+        whole = whole && its == gw::this_thread::get_id() && std::fegetround() == to_zero;
+      });
+      const auto named = t.get_id();
+      std::fesetround(FE_TONEAREST);
+      t.join();
+      EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+      EXPECT_TRUE(whole);
+      EXPECT_EQ(its, named);
+      EXPECT_EQ(mine, gw::this_thread::get_id());
+    }
+  });
+}
+
+TEST(thread, joins_nest) {
+  everywhere([] {
+    const std::function<int(int)> depth = [&](int n) {
+      return n == 0 ? 0 : 1 + gw::create([&, n] { return depth(n - 1); }).join();
+    };
+    const int n = emulated() ? 20 : 1500;  // more than begin on top of each other
+    EXPECT_EQ(depth(n), n);
+  });
+}
+
+TEST(thread, many_join_one_that_has_not_begun) {
+  everywhere([] {
+    for (int i = 0; i < 20; ++i) {
+      auto one = gw::create([i] {
+                   if (i % 2 == 0) gw::yield();
+                   return i;
+                 }).share();
+      std::vector<gw::future<int>> all;
+      for (int k = 0; k < 5; ++k) all.push_back(gw::create([one]() mutable { return one.get(); }));
+      for (auto& f : all) EXPECT_EQ(f.join(), i);
+      EXPECT_EQ(one.get(), i);
+    }
+  });
 }
 
 TEST(thread, exception_comes_out_of_join) {
@@ -122,6 +221,28 @@ TEST(thread, detached_ones_are_waited_for) {
         },
         o);
     EXPECT_EQ(done, 50);
+  });
+}
+
+TEST(thread, detach_does_not_wait_in_a_cancelled_scope) {
+  everywhere([] {
+    std::atomic<int> ended{0};
+    gw::cancel_scope scope;
+    scope.run([&] {
+      gw::latch begun(1), open(1);
+      gw::thread t([&] {
+        begun.count_down();
+        open.wait();
+        ++ended;
+      });
+      begun.wait();
+      scope.cancel();
+      t.detach();
+      open.count_down();
+      const gw::cancel_shield to_the_end;
+      while (ended == 0) gw::yield();
+    });
+    EXPECT_EQ(ended, 1);
   });
 }
 
@@ -262,6 +383,56 @@ TEST(create, dropped_results_are_destroyed) {
         },
         o);
     EXPECT_EQ(counted::alive, 0);
+  });
+}
+
+TEST(create, a_result_that_nobody_sees_owns_threads_that_still_run) {
+  everywhere([] {
+    std::atomic<int> ended{0};
+    for (int round = 0; round < 10; ++round) {
+      gw::cancel_scope scope;
+      scope.run([&] {
+        auto many = gw::create([&] {
+          std::vector<gw::future<void>> all;
+          for (int i = 0; i < 3; ++i)
+            all.push_back(gw::create([&] {
+              const gw::cancel_shield to_the_end;
+              for (int k = 0; k < 5; ++k) gw::yield();
+              ++ended;
+            }));
+          gw::yield();
+          return all;
+        });
+        while (!many.ready()) gw::yield();
+        scope.cancel();
+        many.join();
+        ADD_FAILURE() << "it was cancelled";
+      });
+    }
+    EXPECT_LE(ended, 30);
+  });
+}
+
+TEST(create, a_scope_ends_after_those_that_its_end_begins) {
+  everywhere([] {
+    std::atomic<int> ran{0};
+    for (const bool cancelled : {false, true}) {
+      ran = 0;
+      {
+        gw::cancel_scope scope;
+        for (int i = 0; i < 60; ++i)
+          static_cast<void>(gw::create([&ran, i, c = counted()] {
+            if (i % 3 == 0) gw::yield();
+            ++ran;
+          }));
+        if (cancelled)
+          scope.cancel();
+        else
+          gw::create([&ran] { ++ran; }).join();
+      }
+      EXPECT_EQ(counted::alive, 0) << "all that is below has ended";
+      EXPECT_TRUE(cancelled || ran == 61) << ran;
+    }
   });
 }
 

@@ -43,6 +43,7 @@ TEST(CodeText, CodeOfTheLibraryIsCalledAfterWhatItWasGiven) {
 TEST(CodeText, Names) {
   EXPECT_EQ(name_of_place("long fib(int)", "fib.cpp:12"), "fib at fib.cpp:12");
   EXPECT_EQ(name_of_place("", "fib.cpp:12"), "fib.cpp:12");
+  EXPECT_EQ(name_of_place("operator()", "fib.cpp:12"), "a lambda at fib.cpp:12");
   const code_text line = code_text_of("fib(int) (fib.cpp:12)"), symbol = code_text_of("fib(int) + 0x1c"),
                   empty = code_text_of("f(int) (a)");
   EXPECT_EQ(line.function, "fib(int)");

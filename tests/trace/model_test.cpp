@@ -91,6 +91,20 @@ std::vector<std::uint64_t> play(const history& h, sink& out, std::vector<std::ui
 
 constexpr std::uint64_t root = 128, child = 256;
 
+TEST(model, what_the_operating_system_kept_is_a_mark) {
+  recorder r;
+  const auto aside = static_cast<std::uint16_t>(system_kind::aside);
+  play({{make(kind::start, 100, {.a = root}), make(kind::system, 900, {.a = 800, .b = 300, .detail = aside}),
+         make(kind::end, 900, {.a = root})}},
+       r);
+  const auto kept = r.marks(mark::kept);
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].i.time_ns, 900u);
+  EXPECT_EQ(kept[0].i.ns, 300u);
+  EXPECT_EQ(kept[0].i.how, system_kind::aside);
+  EXPECT_EQ(r.of(0, activity::thread).size(), 1u) << "the thread's slice is one";
+}
+
 TEST(model, a_thread_that_stays_is_a_mark_with_its_place) {
   recorder r;
   play({{make(kind::stay, 100, {.a = root, .detail = stays_by_stale_words}),
@@ -119,7 +133,10 @@ TEST(Model, AWaitForALockHasAKindAPlaceAndAnArrowFromWhoWokeIt) {
   m.event(1, make(kind::waits, 10, {.a = 0x77}));
   m.event(1, make(kind::callers, 10, {.a = 0x100, .b = 0x200}));
   m.event(1, make(kind::callers, 10, {.a = 0x300}));
+  m.event(0, make(kind::suspend, 40, {.a = 24, .detail = 1}));
+  m.event(0, make(kind::place, 40, {.a = 0x88, .other = 4}));
   m.event(0, make(kind::wake, 50, {.a = 16}));
+  m.event(0, make(kind::callers, 50, {.a = 0x400}));
   m.event(1, make(kind::resume, 60, {.a = 16, .other = 0}));
   m.event(1, make(kind::end, 80, {.a = 16}));
   m.event(0, make(kind::end, 90, {.a = 8}));
@@ -132,6 +149,9 @@ TEST(Model, AWaitForALockHasAKindAPlaceAndAnArrowFromWhoWokeIt) {
   EXPECT_EQ(own[1].waits_for, 0x77u);
   EXPECT_EQ(m.where(own[1].place).callers, (std::array<std::uint64_t, 6>{0x100, 0x200, 0x300, 0, 0, 0}));
   EXPECT_EQ(own[2].what, state::ready);
+  const auto other = r.of_thread(3);
+  ASSERT_EQ(other.size(), 1u);
+  EXPECT_EQ(m.where(other[0].place).line, 4u) << "where it woke another is not where it waits";
   const auto wakes = r.marks(mark::wakes);
   ASSERT_EQ(wakes.size(), 1u);
   EXPECT_EQ(wakes[0].i.worker, 0u);

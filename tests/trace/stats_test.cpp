@@ -68,6 +68,19 @@ TEST(stats_table, one_column_per_worker_and_all) {
   EXPECT_EQ(t.find("Tinf"), std::string::npos) << "only with span";
 }
 
+TEST(stats_table, what_the_operating_system_kept_is_in_the_verdict) {
+  run_facts f = facts_for(2);
+  EXPECT_EQ(stats_table(f).find("operating system"), std::string::npos) << "not known";
+  for (worker_stats& s : f.stats) s.cpu_ns = 200'000, s.aside_ns = 150'000;
+  const std::string t = stats_table(f);
+  EXPECT_EQ(line_with(t, "on a CPU, %"), (words{"20.0", "20.0", "20.0"}));
+  EXPECT_EQ(line_with(t, "others had its CPU, %"), (words{"15.0", "15.0", "15.0"}));
+  EXPECT_NE(t.find("speed-up 0.70 on 2 workers: waits in the operating system for 55 % of the time"),
+            std::string::npos)
+      << t;
+  EXPECT_NE(t.find("; others had the CPUs for 15 %\n"), std::string::npos) << t;
+}
+
 TEST(stats_table, many_workers_become_smallest_median_largest) {
   const std::string t = stats_table(facts_for(21));
   EXPECT_EQ(line_with(t, "spawns"), (words{"1000", "11000", "21000", "231000"}));

@@ -164,7 +164,7 @@ struct job {
     net.asked.clear();
     net.corrupted = false;
     for (auto& n : net.received) n = 0;
-    const auto l = shm::plan(4096, sizeof(far::words), 65536, sizeof(area));
+    const auto l = shm::plan(4096, sizeof(far::words), 0, 65536, sizeof(area));
     uint32_t free = usable_bases(shm::segment::total_bytes(1, l));
     for (int r = 0; r < ranks; ++r, free &= free - 1) {
       if (free == 0) throw std::runtime_error("not enough free bases");

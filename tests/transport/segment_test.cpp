@@ -7,8 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -23,13 +26,15 @@ using shm::segment;
 
 constexpr std::uint64_t MiB = 1 << 20;
 
-layout small_layout() { return plan(4096, 8192, 4 * MiB, 16 * MiB); }
+layout small_layout() { return plan(4096, 8192, 4096, 4 * MiB, 16 * MiB); }
 
 TEST(segment, layout_has_room_order_and_guards) {
   for (const std::uint64_t stack : {65536ull, 1000000ull, 1ull << 30, 1ull << 36}) {
-    const layout l = plan(4096, 5000, stack, 3 * MiB);
+    const layout l = plan(4096, 5000, 3000, stack, 3 * MiB);
     EXPECT_EQ(l.hot, 0u);
     EXPECT_GE(l.words, l.hot + 4096);
+    EXPECT_GE(l.front, l.words + 3000) << "the words that all look at are in the front";
+    EXPECT_LE(l.front, l.slots);
     EXPECT_GE(l.slots, l.words + 5000);
     EXPECT_GE(l.heap, l.slots + l.slots_bytes + MiB) << "a guard between slots and heap";
     EXPECT_GE(l.stack, l.heap + l.heap_bytes + MiB) << "a guard between heap and stack";
@@ -135,6 +140,29 @@ TEST(segment, forked_workers_reach_each_other) {
   EXPECT_EQ(support::own_shared_memory(), 0);
 }
 
+/// KiB of page tables that this process has.
+std::uint64_t page_tables() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmPTE:")) return std::strtoull(line.c_str() + 6, nullptr, 10);
+  return 0;
+}
+
+TEST(segment, looking_at_all_fronts_takes_few_page_tables) {
+  if (std::getenv("STRESS_EMULATED") != nullptr) GTEST_SKIP() << "the page tables are the emulator's";
+  constexpr std::uint32_t workers = 200;
+  segment s;
+  s.create(workers, plan(4096, 8192, 4096, 1024 * MiB, 4096 * MiB));
+  const std::uint64_t before = page_tables();
+  std::uint64_t sum = 0;
+  for (std::uint32_t w = 0; w < workers; ++w)
+    sum += s.remote_load(worker_no{w}, reinterpret_cast<word*>(s.common() + s.where().words),
+                         std::memory_order_relaxed);
+  EXPECT_EQ(sum, 0u);
+  EXPECT_LT(page_tables() - before, 100u) << "KiB, eight a worker where each segment is looked into";
+  s.destroy();
+}
+
 TEST(segment, guards_fault) {
   segment s;
   s.create(1, small_layout());
@@ -174,6 +202,16 @@ TEST(segment, tells_how_much_stack_was_touched) {
   s.destroy();
 }
 
+TEST(segment, without_fronts_all_of_a_segment_lies_in_one_range) {
+  segment s;
+  s.create(3, plan(4096, 8192, 0, 4 * MiB, 16 * MiB));
+  EXPECT_EQ(s.where().front, 0u);
+  for (std::uint32_t w = 0; w < 3; ++w)
+    EXPECT_EQ(s.at(worker_no{w}, s.common() + s.where().words),
+              s.common() + s.where().span * (w + 1) + s.where().words);
+  s.destroy();
+}
+
 TEST(segment, create_and_destroy_many_times) {
   for (int i = 0; i < 100; ++i) {
     segment s;
@@ -186,7 +224,7 @@ TEST(segment, create_and_destroy_many_times) {
 TEST(segment, what_cannot_be_had_is_said) {
   segment s;
   try {
-    s.create(1, plan(4096, 4096, 1ull << 40, 1ull << 40));
+    s.create(1, plan(4096, 4096, 4096, 1ull << 40, 1ull << 40));
     ADD_FAILURE() << "a segment larger than a ref can address";
   } catch (const std::runtime_error& e) {
     EXPECT_NE(std::string(e.what()).find("--godwit-heap-bytes"), std::string::npos) << e.what();

@@ -1,10 +1,14 @@
 // Built with -fsanitize=thread, on a library that is not: `right` has no race and must not be reported on any
 // schedule; `race` has one, between a child and its parent. See extras.cmake.
 #include <godwit/godwit.hpp>
+#include <godwit/io.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -12,6 +16,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <vector>
 
 namespace gw = godwit;
@@ -147,10 +153,58 @@ void control_objects() {
   need((*box)[2] == 2, "who goes on sees what was done before");
 }
 
-void global_memory() {
-  gw::global_array<long> a(10'000, gw::distribution::blocked());
+void algorithms() {
+  constexpr long count = 10'000;
+  gw::global_array<long> a(count, gw::distribution::blocked());
+  gw::generate(a, [](std::uint64_t i) { return count - static_cast<long>(i); });
+  gw::sort(a);
+  gw::inclusive_scan(a, a.data(), std::plus<>());
+  need(a.back() == count * (count + 1) / 2, "the sum of what was sorted");
   gw::for_each(a, [](long& x) { x = 1; });
-  need(gw::reduce(a) == 10'000, "the sum of the array");
+  need(gw::reduce(a) == count, "the sum of the array");
+}
+
+/// What one thread writes, and another reads when an atomic says so.
+void global_words() {
+  gw::global_array<long> words(2, gw::distribution::blocked());
+  const auto text = words.data(), told = text + 1;
+  gw::put(told, 0L);
+  auto writer = gw::create([=] {
+    gw::yield();
+    gw::put(text, 7L);
+    gw::atomic_store(told, 1L, std::memory_order_release);
+  });
+  while (gw::atomic_load(told, std::memory_order_acquire) == 0) gw::yield();
+  need(gw::get(text) == 7, "what was written before the atomic");
+  writer.join();
+}
+
+void appended() {
+  gw::global_vector<std::uint64_t> odd;
+  const auto out = odd.begin_append(1000);
+  gw::for_each(gw::indices(1000), [out](std::uint64_t i) {
+    if (i % 2 != 0) out.push_back(i);
+  });
+  odd.end_append(out);
+  need(odd.size() == 500, "what threads append");
+}
+
+/// Who reads has what was done before it was written, and a number stands for one file after the other.
+void descriptors() {
+  for (const bool sockets : {false, true}) {
+    int ends[2], told = 0;
+    need((sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends)) == 0, "two ends");
+    auto writer = gw::create([&told, to = ends[1]] {
+      gw::io::sleep_for(std::chrono::milliseconds(1));
+      told = 7;
+      need(gw::io::write(to, "x", 1) == 1, "the byte is written");
+    });
+    char byte = 0;
+    need(gw::io::read(ends[0], &byte, 1) == 1 && told == 7, "what was done before the write");
+    writer.join();
+    gw::create([=] { gw::io::close(ends[0]); }).join();
+    gw::io::close(ends[1]);
+  }
 }
 
 void right() {
@@ -167,7 +221,10 @@ void right() {
     objects();
     semaphore_as_lock();
     control_objects();
-    global_memory();
+    algorithms();
+    global_words();
+    appended();
+    descriptors();
   }
 }
 
@@ -186,12 +243,13 @@ void race(int depth) {
 
 int main(int argc, char** argv) {
   const bool races = argc > 1 && std::string_view(argv[1]) == "race";
-  const int status = gw::run(argc, argv, [=] {
+  int status = gw::run(argc, argv, [=] {
     if (races)
       race(12);
     else
       right();
   });
+  if (status == 0 && !races) status = gw::run(argc, argv, descriptors);  // the first run's numbers once more
   if (status == 0) std::puts(races ? "raced" : "all right");
   return status;
 }

@@ -21,7 +21,7 @@ clean() {  # clean WHAT EXPECTED PROGRAM ARGUMENT...
 }
 
 for substrate in processes threads; do
-  clean "$substrate" "55 20 3000 0" "$program" --godwit-substrate=$substrate --godwit-force-steal=random
+  clean "$substrate" "55 20 3000 0" "$program" --godwit-substrate=$substrate --godwit-private-heap=0 --godwit-force-steal=random
 done
 if run "$program" wrong; then fail "a read beyond a block passes for right"; fi
 grep -q 'Invalid read of size 1' "$out" || fail "a read beyond a block is not reported"

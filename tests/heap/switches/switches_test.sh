@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # switches_test.sh REASON COMMAND...: where workers of COMMAND live (program.cpp, perhaps under a tool) if nobody chooses: they are
 # threads, one line says so with REASON, and what owns memory is right. REASON none: processes, without a word. Chosen
-# processes are right, or a line says what is wrong. ROUNDS=n: n seeds. SLOW=1: fewer schedules. Status 77: COMMAND needs what is not installed.
+# processes are right, or a line says what is wrong. ROUNDS=n: n seeds. SLOW=1: fewer schedules. REFUSES=1: several processes are refused.
+# Status 77: COMMAND needs what is not installed.
 set -u
 reason=${1#none}
 shift
@@ -57,10 +58,15 @@ for seed in $(seq 1 "${ROUNDS:-1}"); do
   # Never silently wrong.
   for force in $all_forces; do
     run GODWIT_WORKERS=$most_workers GODWIT_FORCE_STEAL=$force -- --godwit-substrate=processes
-    right_in processes || grep -q "heap memory of worker" "$err" ||
-      [ "$(grep -c "^godwit: warning: workers' heaps lie at equal addresses" "$err")" = 1 ] || fail "status $status, and no word"
+    if [ -n "${REFUSES:-}" ]; then
+      [ "$status" != 0 ] && [ ! -s "$out" ] && [ "$(grep -c "^godwit: workers' heaps lie at equal addresses" "$err")" = 1 ] ||
+        fail "status $status, not refused"
+    else
+      right_in processes || grep -q "heap memory of worker" "$err" ||
+        [ "$(grep -c "^godwit: warning: workers' heaps lie at equal addresses" "$err")" = 1 ] || fail "status $status, and no word"
+    fi
     run GODWIT_WORKERS=$most_workers GODWIT_FORCE_STEAL=$force GODWIT_PRIVATE_HEAP=0 -- --godwit-substrate=processes
-    ! grep -q "equal addresses" "$err" || fail "warns of what was chosen"
+    ! grep -q "equal addresses" "$err" || fail "speaks of what was chosen"
   done
 done
 [ $failed = 0 ] && echo "all right"

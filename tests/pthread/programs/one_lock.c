@@ -16,7 +16,7 @@ static void work_under_lock(void) {
   pthread_mutex_lock(&lock);  // line: lock
   usleep(2000);
   ++sum;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&lock);  // line: unlock
 }
 
 static void* worker(void* number) {
@@ -47,6 +47,8 @@ int main(int argc, char** argv) {
     if (system(command) != 0) return 9;
   }
   if (strcmp(how, "_exit") == 0) _exit(0);
+  if (strcmp(how, "_Exit") == 0) _Exit(0);
+  if (strcmp(how, "quick_exit") == 0) quick_exit(0);
   if (strcmp(how, "closed") == 0) printf("not for others\n");
   for (int fd = 0; fd < 100 && strcmp(how, "closed") == 0; ++fd) close(fd);
   if (strcmp(how, "locked") == 0) flockfile(stdout);

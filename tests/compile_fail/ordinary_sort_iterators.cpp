@@ -1,5 +1,0 @@
-// expect: this is ordinary memory, of one process only. Keep the elements in a gw::global_array
-// lines: 12
-#include <godwit/godwit.hpp>
-
-void use(std::vector<int>& v) { godwit::sort(v.begin(), v.end()); }

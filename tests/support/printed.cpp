@@ -1,0 +1,3 @@
+#include "support/printed.hpp"
+
+SUPPORT_PRINTED()
