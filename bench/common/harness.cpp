@@ -76,7 +76,7 @@ const std::vector<std::string>& known_policies() {
   static const std::vector<std::string> known = [] {
     std::vector<std::string> names;
     for (const char* name : {"greedy", "stalling", "locked_free", "stalling_locked_free", "child_full",
-                             "child_rtc", "iso", "crude"}) {
+                             "child_rtc", "iso", "crude", "lazy"}) {
       try {
         godwit::with_policy(godwit::choice::named{name}, [](auto) {});
         names.emplace_back(name);
@@ -91,7 +91,7 @@ const std::vector<std::string>& known_policies() {
 std::vector<std::string> paper_policies() {
   std::vector<std::string> names;
   for (const auto& name : known_policies())
-    if (name != "iso" && name != "crude") names.push_back(name);
+    if (name != "iso" && name != "crude" && name != "lazy") names.push_back(name);
   return names;
 }
 

@@ -9,6 +9,7 @@
 #include "patterns.hpp"
 #include "trees.hpp"
 
+#include "../common/allocators.hpp"
 #include "../common/godwit_run.hpp"
 
 #include "sched/frames.hpp"
@@ -17,7 +18,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <dlfcn.h>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -27,34 +27,6 @@ namespace {
 
 namespace gw = godwit;
 using namespace heap_bench;
-
-extern "C" {
-void* __libc_malloc(std::size_t);
-void __libc_free(void*);
-}
-
-struct ours {
-  static void* malloc(std::size_t n) { return std::malloc(n); }
-  static void free(void* p) { std::free(p); }
-};
-struct glibc {
-  static void* malloc(std::size_t n) { return __libc_malloc(n); }
-  static void free(void* p) { __libc_free(p); }
-};
-/// Loaded apart: linked, it would be this program's malloc.
-struct mimalloc {
-  static inline void* (*allocate)(std::size_t) = nullptr;
-  static inline void (*release)(void*) = nullptr;
-  static bool load() {
-    void* const library = dlopen("libmimalloc.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return false;
-    allocate = reinterpret_cast<void* (*)(std::size_t)>(dlsym(library, "mi_malloc"));
-    release = reinterpret_cast<void (*)(void*)>(dlsym(library, "mi_free"));
-    return allocate != nullptr && release != nullptr;
-  }
-  static void* malloc(std::size_t n) { return allocate(n); }
-  static void free(void* p) { release(p); }
-};
 
 /// Mean of the workers, in nanoseconds.
 template <class Allocator>
@@ -224,12 +196,15 @@ int main(int argc, char** argv) {
   if (rounds == 0) rounds = program.options().quick ? 200 : 2000;
   using gw::choice::substrate;
   std::vector<allocator> all = {
-      {"shared heap", [](pattern p, unsigned w, int n) { return run<ours>(p, w, n, substrate::processes); }},
-      {"glibc", [](pattern p, unsigned w, int n) { return run<glibc>(p, w, n, substrate::threads); }},
+      {"shared heap", [](pattern p, unsigned w,
+                         int n) { return run<bench::program_malloc>(p, w, n, substrate::processes); }},
+      {"glibc",
+       [](pattern p, unsigned w, int n) { return run<bench::glibc_malloc>(p, w, n, substrate::threads); }},
   };
-  if (mimalloc::load())
-    all.push_back({"mimalloc",
-                   [](pattern p, unsigned w, int n) { return run<mimalloc>(p, w, n, substrate::threads); }});
+  if (bench::mimalloc::load())
+    all.push_back({"mimalloc", [](pattern p, unsigned w, int n) {
+                     return run<bench::mimalloc>(p, w, n, substrate::threads);
+                   }});
   try {
     show_owned(program);  // while nothing else has been in this process
     bench::ordered_json rows = bench::ordered_json::array();

@@ -1,5 +1,5 @@
-// How programs allocate, as loops over an allocator: what bench/heap measures. Allocator: static malloc
-// and free.
+// How programs allocate, as loops over an allocator: what bench/heap measures. Allocator: as in
+// ../common/allocators.hpp.
 #pragma once
 
 #include "../common/shared_page.hpp"
@@ -59,17 +59,17 @@ void one_worker(board& b, pattern p, unsigned me, unsigned workers, int rounds) 
   switch (p) {
     case pairs:
       for (int i = 0; i < rounds * batch; ++i) {
-        void* const at = Allocator::malloc(40);
+        void* const at = Allocator::allocate(40);
         use(at);
-        Allocator::free(at);
+        Allocator::release(at);
       }
       operations = static_cast<double>(rounds) * batch;
       break;
     case batches: {
       std::array<void*, batch> at;
       for (int i = 0; i < rounds; ++i) {
-        for (void*& q : at) use(q = Allocator::malloc(40));
-        for (void* const q : at) Allocator::free(q);
+        for (void*& q : at) use(q = Allocator::allocate(40));
+        for (void* const q : at) Allocator::release(q);
       }
       operations = static_cast<double>(rounds) * batch;
       break;
@@ -78,10 +78,10 @@ void one_worker(board& b, pattern p, unsigned me, unsigned workers, int rounds) 
       std::array<void*, places> at{};
       for (int i = 0; i < rounds * batch; ++i) {
         void*& q = at[random() % places];
-        Allocator::free(q);
-        use(q = Allocator::malloc(some_bytes(random)));
+        Allocator::release(q);
+        use(q = Allocator::allocate(some_bytes(random)));
       }
-      for (void* const q : at) Allocator::free(q);
+      for (void* const q : at) Allocator::release(q);
       operations = static_cast<double>(rounds) * batch;
       break;
     }
@@ -89,11 +89,11 @@ void one_worker(board& b, pattern p, unsigned me, unsigned workers, int rounds) 
       // One round trip a phase: fill the own place, free the neighbour's.
       const int turns = std::min(rounds, 30);
       for (int i = 0; i < turns; ++i) {
-        for (void*& q : b.handed[me]) use(q = Allocator::malloc(64));
+        for (void*& q : b.handed[me]) use(q = Allocator::allocate(64));
         const auto before = clock::now();
         b.meet(static_cast<unsigned>(2 * i + 1), workers);
         waited_ns += std::chrono::duration<double, std::nano>(clock::now() - before).count();
-        for (void* const q : b.handed[(me + 1) % workers]) Allocator::free(q);
+        for (void* const q : b.handed[(me + 1) % workers]) Allocator::release(q);
         const auto then = clock::now();
         b.meet(static_cast<unsigned>(2 * i + 2), workers);
         waited_ns += std::chrono::duration<double, std::nano>(clock::now() - then).count();
@@ -103,10 +103,10 @@ void one_worker(board& b, pattern p, unsigned me, unsigned workers, int rounds) 
     }
     case server:
       for (int i = 0; i < rounds * batch; ++i) {
-        void* const at = Allocator::malloc(8 + random() % 493);
+        void* const at = Allocator::allocate(8 + random() % 493);
         use(at);
         void* const old = b.slots[random() % places].exchange(at, std::memory_order_acq_rel);
-        if (old != nullptr) Allocator::free(old);
+        if (old != nullptr) Allocator::release(old);
       }
       operations = static_cast<double>(rounds) * batch;
       break;
@@ -152,7 +152,7 @@ inline touched touch(std::size_t bytes) {
 template <class Allocator>
 void free_rest(board& b) {
   for (auto& slot : b.slots)
-    if (void* const at = slot.exchange(nullptr)) Allocator::free(at);
+    if (void* const at = slot.exchange(nullptr)) Allocator::release(at);
 }
 
 }  // namespace heap_bench

@@ -79,6 +79,10 @@ int main(int argc, char** argv) {
                        "M updates/s",
                        "updates / median time; wrong words, at most: " +
                            bench::grouped(static_cast<std::uint64_t>(bench::quantile(wrong, 1))));
+        if (const bench::series* alone = bench::find(measured, one.name, 1);
+            one.workers > 1 && alone != nullptr)
+          program.figure(key + ".speed_up", what + ": time on 1 worker / time",
+                         bench::paired_ratio(alone, &one), "x", "median over the rounds");
         if (one.name.ends_with(", movable")) {
           const std::string fixed = one.name.substr(0, one.name.size() - std::string(", movable").size());
           program.figure(key + ".over_fixed", what + ": time / of memory that stays",

@@ -4,16 +4,20 @@
 // with the plain one just before it. The words lie in 16 KiB, so what is measured is instructions, not cache
 // misses; every operation's result is used, and the compiler may assume nothing about memory between two of
 // them. Where there are more workers, the memory is the last one's: its owner must not matter inside a host.
-// Objects are all allocated, then all freed, a million at a time. Document: docs/results/README.md. Test:
+// Objects are all allocated, then all freed, by each allocator in turn: a million at a time in memory that is
+// fresh, where the system's pages cost most of it, then a thousand at a time in memory that was used before.
+// Document: docs/results/README.md. Test:
 // bench/CMakeLists.txt (bench.global_micro). Spawn and join: bench/micro/spawn_join.
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <vector>
 
+#include "../../common/allocators.hpp"
 #include "../../common/godwit_run.hpp"
 #include "../parts.hpp"
 
@@ -163,8 +167,25 @@ place word(place p, std::size_t i) { return p + static_cast<std::ptrdiff_t>(i); 
 struct object {
   std::uint64_t value[4];
 };
-enum object_time : int { plain_new, plain_delete, ours_new, ours_delete, object_times };
 
+// The allocators: each makes an object with the value i in all places, and takes it back.
+struct ours_objects {
+  using pointer = gw::global_ptr<object>;
+  static pointer make(std::uint64_t i) { return gw::global_new<object>(object{{i, i, i, i}}); }
+  static object value(pointer p) { return gw::get(p); }
+  static void release(pointer p) { gw::global_delete(p); }
+};
+template <class Allocator>
+struct plain_objects {
+  using pointer = object*;
+  static pointer make(std::uint64_t i) {
+    auto* const p = static_cast<object*>(Allocator::allocate(sizeof(object)));
+    *p = {{i, i, i, i}};
+    return p;
+  }
+  static object value(pointer p) { return *p; }
+  static void release(pointer p) { Allocator::release(p); }
+};
 template <class F>
 double ns_each(std::uint64_t n, const F& f) {
   const std::uint64_t t0 = bench::ticks_ordered();
@@ -172,34 +193,65 @@ double ns_each(std::uint64_t n, const F& f) {
   return static_cast<double>(bench::ticks_ordered() - t0) / bench::ticks_per_ns() / static_cast<double>(n);
 }
 
-/// For every object the time of both halves of its life; throws if one was overwritten.
-void measure_objects(std::uint64_t n, double* to) {
-  std::vector<object*> plain(n);
-  std::vector<gw::global_ptr<object>> ours(n);
+struct object_times {
+  double made = 0, released = 0;
+};
+/// Both halves of the life of @p n objects; throws if one was overwritten.
+template <class Objects>
+[[gnu::noinline]] object_times live(std::vector<typename Objects::pointer>& all, std::uint64_t n) {
+  object_times t;
   std::uint64_t wrong = 0;
-  to[plain_new] = ns_each(n, [&] {
-    for (std::uint64_t i = 0; i < n; ++i) {
-      plain[i] = static_cast<object*>(std::malloc(sizeof(object)));
-      *plain[i] = {{i, i, i, i}};
-    }
+  t.made = ns_each(n, [&] {
+    for (std::uint64_t i = 0; i < n; ++i) all[i] = Objects::make(i);
   });
-  to[plain_delete] = ns_each(n, [&] {
+  t.released = ns_each(n, [&] {
     for (std::uint64_t i = 0; i < n; ++i) {
-      wrong += plain[i]->value[3] != i;
-      std::free(plain[i]);
-    }
-  });
-  to[ours_new] = ns_each(n, [&] {
-    for (std::uint64_t i = 0; i < n; ++i) ours[i] = gw::global_new<object>(object{{i, i, i, i}});
-  });
-  to[ours_delete] = ns_each(n, [&] {
-    for (std::uint64_t i = 0; i < n; ++i) {
-      const std::uint64_t last = gw::get(ours[i]).value[3];
-      wrong += last != i;
-      gw::global_delete(ours[i]);
+      wrong += Objects::value(all[i]).value[3] != i;
+      Objects::release(all[i]);
     }
   });
   if (wrong != 0) throw std::runtime_error(std::to_string(wrong) + " objects were overwritten");
+  return t;
+}
+
+enum allocators : int { a_ours, a_malloc, a_glibc, a_mimalloc, allocator_count };
+constexpr const char* allocator_names[] = {"ours", "malloc", "glibc", "mimalloc"};
+constexpr std::uint64_t few_objects = 1000;
+constexpr int few_rounds = 200;
+
+/// For each allocator: made and released, fresh; made and released, used before (the median of its rounds).
+void measure_objects(std::uint64_t n, std::vector<double>& out) {
+  object_times (*const fresh[])(std::uint64_t) = {
+      [](std::uint64_t count) {
+        std::vector<gw::global_ptr<object>> all(count);
+        return live<ours_objects>(all, count);
+      },
+      [](std::uint64_t count) {
+        std::vector<object*> all(count);
+        return live<plain_objects<bench::program_malloc>>(all, count);
+      },
+      [](std::uint64_t count) {
+        std::vector<object*> all(count);
+        return live<plain_objects<bench::glibc_malloc>>(all, count);
+      },
+      [](std::uint64_t count) {
+        if (bench::mimalloc::allocate == nullptr) return object_times{};
+        std::vector<object*> all(count);
+        return live<plain_objects<bench::mimalloc>>(all, count);
+      }};
+  std::vector<double> made[allocator_count], released[allocator_count];
+  for (const auto& of : fresh) {
+    const object_times t = of(n);
+    out.insert(out.end(), {t.made, t.released});
+  }
+  for (int round = 0; round < few_rounds; ++round)
+    for (int a = 0; a < allocator_count; ++a) {
+      const object_times t = fresh[a](few_objects);
+      made[a].push_back(t.made);
+      released[a].push_back(t.released);
+    }
+  for (int a = 0; a < allocator_count; ++a)
+    out.insert(out.end(), {bench::median(made[a]), bench::median(released[a])});
 }
 
 struct settings {
@@ -237,15 +289,14 @@ std::vector<double> measure(const settings& s) {
     throw std::runtime_error("global memory holds other words than plain memory after the same operations");
   if (added == 0) throw std::runtime_error("nothing was added");
   gw::deallocate(p, words);
-  double times[object_times];
-  measure_objects(s.objects, times);
-  out.insert(out.end(), times, times + object_times);
+  measure_objects(s.objects, out);
   out.push_back(far);
   return out;
 }
 
 void one_worker_count(bench::program& program, const settings& s, unsigned w) {
-  std::vector<double> plain[forms], ours[forms], over[forms], ratio[forms], objects[object_times];
+  std::vector<double> plain[forms], ours[forms], over[forms], ratio[forms];
+  std::vector<double> objects[2][allocator_count][2];  // fresh or used; whose; made, released
   bool far = false;
   for (int rep = 0; rep < program.options().reps; ++rep) {
     gw::options o;
@@ -259,7 +310,9 @@ void one_worker_count(bench::program& program, const settings& s, unsigned w) {
         over[f].push_back(t[at + 1] - t[at]);
         ratio[f].push_back(t[at + 1] / t[at]);
       }
-    for (int i = 0; i < object_times; ++i) objects[i].push_back(t[at++]);
+    for (auto& state : objects)
+      for (auto& of : state)
+        for (auto& half : of) half.push_back(t[at++]);
     far = t[at] != 0;
   }
   if (!gw::is_first_process()) return;
@@ -288,11 +341,26 @@ void one_worker_count(bench::program& program, const settings& s, unsigned w) {
   };
   for (int f = 0; f < forms; ++f)
     row(texts[f].what, texts[f].plain, plain[f], ours[f], bench::median(over[f]), bench::median(ratio[f]));
-  for (const auto& [name, plain_name, a, b] :
-       {std::tuple{"global_new, 32 bytes", "malloc", plain_new, ours_new},
-        std::tuple{"global_delete", "free", plain_delete, ours_delete}})
-    row(name, plain_name, objects[a], objects[b], bench::median(objects[b]) - bench::median(objects[a]),
-        bench::median(objects[b]) / bench::median(objects[a]));
+  const char* const halves[] = {"global_new", "global_delete"};
+  const char* const states[] = {"fresh memory", "used memory"};
+  for (int used = 0; used < 2; ++used)
+    for (int half = 0; half < 2; ++half)
+      for (int a = a_malloc; a < allocator_count; ++a) {
+        const std::vector<double>& theirs = objects[used][a][half];
+        const std::vector<double>& mine = objects[used][a_ours][half];
+        if (bench::median(theirs) == 0) continue;  // it is not installed
+        std::vector<double> by, more;
+        for (std::size_t i = 0; i < mine.size(); ++i) {
+          by.push_back(mine[i] / theirs[i]);
+          more.push_back(mine[i] - theirs[i]);
+        }
+        row(std::string(halves[half]) + ", 32 bytes, " + states[used], allocator_names[a], theirs, mine,
+            bench::median(more), bench::median(by));
+        program.figure(
+            key + halves[half] + (used != 0 ? ".used" : ".fresh") + ".over_" + allocator_names[a],
+            std::string(halves[half]) + " of 32 bytes / " + allocator_names[a] + ", " + states[used],
+            bench::median(by), "", "median over the repetitions of ours / theirs in the same one");
+      }
   program.json()["measurements"].push_back(
       {{"title", std::to_string(w) + " workers, " + of}, {"rows", rows}});
   for (int f = 0; f < forms; ++f) {
@@ -314,6 +382,7 @@ int main(int argc, char** argv) {
   program.option("-n", s.n, "Operations per block", bench::between(1, 100000000));
   program.option("--blocks", s.blocks, "Blocks per operation and repetition", bench::between(1, 100000));
   program.parse();
+  bench::mimalloc::load();
   if (program.options().quick && !program.given("--blocks")) s.blocks = 50;
   try {
     for (const unsigned w : program.workers()) one_worker_count(program, s, w);

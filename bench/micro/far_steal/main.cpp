@@ -8,9 +8,12 @@
 // same job by the library's self-test, printed at start) and the papers' figures.
 #include <alloca.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "../../common/godwit_run.hpp"
 
@@ -35,6 +38,22 @@ constexpr int most_tries = 50;  ///< spawns for each steal: on a busy machine th
     child.join();
   }
   return moved;
+}
+
+/// A request to the other host for which nothing is awake there: fetch-and-add of a word, after a pause of
+/// @p pause_us. Median, us.
+double lone_request_us(int times, unsigned pause_us) {
+  godwit::global_array<std::uint64_t> words(8192, godwit::distribution::blocked());
+  const auto first = words.begin();
+  const auto target = godwit::try_local(first) == nullptr ? first : first + 8191;
+  std::vector<double> taken;
+  for (int i = 0; i < times; ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+    const std::uint64_t start = bench::now_ns();
+    godwit::atomic_fetch_add(target, std::uint64_t{1});
+    taken.push_back(static_cast<double>(bench::now_ns() - start) * 1e-3);
+  }
+  return bench::median(taken);
 }
 
 /// Quantile of far_steal_times, us; inside a bucket as if spread evenly.
@@ -145,7 +164,15 @@ int main(int argc, char** argv) {
                       {"stack_us", bench::median(r.stack)},
                       {"unlock_us", bench::median(r.unlock)}});
     }
-    program.json()["measurements"].push_back({{"title", "steals between hosts"}, {"rows", rows}});
+    std::vector<double> lone;
+    for (int rep = 0; rep < program.options().reps; ++rep) {
+      godwit::options o;
+      o.workers = 2;
+      lone.push_back(godwit::run<double>([=] { return lone_request_us(std::min(rounds, 100), 5000); }, o));
+    }
+    std::fprintf(to, "  a request after 5 ms without any: median %.1f us\n", bench::median(lone));
+    program.json()["measurements"].push_back(
+        {{"title", "steals between hosts"}, {"rows", rows}, {"lone_request_us", bench::median(lone)}});
     std::fprintf(
         to,
         "  median, p90 of all steals, request to stack there (buckets of a quarter octave); mean, carry: of "

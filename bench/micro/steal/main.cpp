@@ -60,7 +60,8 @@ struct outcome {
   int rounds = 0;
 };
 
-outcome measure_steals(int rounds, std::size_t padding, double ticks_per_ns) {
+/// The first steals of a run count from @p from on.
+outcome measure_steals(int rounds, std::size_t padding, double ticks_per_ns, int from = excluded) {
   bench::shared_page<board> page;
   board* const b = page.get();
   const auto settle = static_cast<std::uint64_t>(5000 * ticks_per_ns);
@@ -70,13 +71,37 @@ outcome measure_steals(int rounds, std::size_t padding, double ticks_per_ns) {
                      return 0;
                    }).second;
   outcome o;
-  for (int i = excluded; i < rounds; ++i) o.ns.push_back(b->latency[i] / ticks_per_ns);
+  for (int i = from; i < rounds; ++i) o.ns.push_back(b->latency[i] / ticks_per_ns);
   o.stolen_bytes = one.counts.steals == 0 ? 0
                                           : static_cast<double>(one.counts.stolen_bytes) /
                                                 static_cast<double>(one.counts.steals);
   o.moved = b->moved;
   o.rounds = rounds;
   return o;
+}
+
+constexpr int rare_rounds = 20;
+
+/// Runs with few steals, each the first to touch much of what it needs. Gives back the mean over a run's
+/// steals of the first deciles over runs: a mean, as the first touches are those of the first steals;
+/// deciles, as a thief that has lost its CPU comes late.
+double measure_rare_steals(bench::program& program, double ticks_per_ns) {
+  std::vector<std::vector<double>> us(rare_rounds);
+  for (int run = 0; run < 8 * program.options().reps; ++run) {
+    const outcome o = measure_steals(rare_rounds, 0, ticks_per_ns, 0);
+    for (int i = 0; i < rare_rounds; ++i)
+      us[static_cast<std::size_t>(i)].push_back(o.ns[static_cast<std::size_t>(i)] / 1e3);
+  }
+  double sum = 0;
+  bench::ordered_json rows = bench::ordered_json::array();
+  for (auto& one : us) {
+    rows.push_back({{"steal", rows.size() + 1},
+                    {"p10_us", bench::quantile(one, 0.1)},
+                    {"least_us", bench::quantile(one, 0)}});
+    sum += bench::quantile(one, 0.1);
+  }
+  program.json()["measurements"].push_back({{"title", "steals of a run that has few"}, {"rows", rows}});
+  return sum / rare_rounds;
 }
 
 /// Two threads of this process, one per core, alternate; gives back the median ns of measured(turn).
@@ -279,6 +304,8 @@ int main(int argc, char** argv) {
                  "- line\n  the first %d steals of every run are left out\n",
                  excluded);
     program.json()["measurements"].push_back({{"title", "steal latency"}, {"rows", rows}});
+    program.figure("rare_us", "steal, 20 in a run, from the first on", measure_rare_steals(program, rate),
+                   "us", "mean over the steals of first deciles over the runs");
     suspend_and_resume(program, sizes, rounds);
     program.json()["definitions"]["latency"] =
         "counter stamp before the spawn at the victim to the first stamp of the continuation at the thief";
