@@ -154,7 +154,7 @@ runs() {
     echo "pass|deque|-DDEPTH=2 -DTHIEVES=1 -D$v|$small|-m1000000"
   done
   echo "pass|lazy||$small|-m100000"
-  for v in SIGNAL_IN_STUB RETURN_STAYS NOT_READY WITH_GAP SPLIT_FIRST; do
+  for v in SIGNAL_IN_STUB RETURN_STAYS NOT_READY WITH_GAP SPLIT_FIRST SIGNAL_BEFORE_HANDLER TELL_FIRST; do
     echo "fail|lazy|-D$v|$small|-m100000"
   done
   echo "pass|join|-DCONSUMERS=1|$small|-m100000"

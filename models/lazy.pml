@@ -1,9 +1,10 @@
 // Spawns that leave nothing behind, and a signal that finds them (docs/protocols/lazy.md, LZ). What the deque
 // does with slots that it has is deque.pml; here a pop takes the lock.
 //
-// An owner calls, returns, and is interrupted between any two of its steps; thieves steal.
-// Asserts: each continuation goes on once, from its own slot, and never before its child has taken its closure.
-// Mutants: SIGNAL_IN_STUB RETURN_STAYS NOT_READY WITH_GAP SPLIT_FIRST
+// An owner calls, returns, and is interrupted between any two of its steps; thieves steal; somebody cancels all.
+// Asserts: each continuation goes on once, from its own slot, and never before its child has taken its closure;
+// those that the canceller's signal has found stop.
+// Mutants: SIGNAL_IN_STUB RETURN_STAYS NOT_READY WITH_GAP SPLIT_FIRST SIGNAL_BEFORE_HANDLER TELL_FIRST
 #ifndef DEPTH
 #define DEPTH 3
 #endif
@@ -34,10 +35,15 @@ byte lock = NOBODY;
 byte went_on[SPAWNS];
 bit over = 0;
 
+bit request = 0, told = 0;  // to stop; a signal is on its way
+bit must_stop[DEPTH + 1];   // the canceller's signal has found the spawn of frame f
+
 inline goes_on(spawn) {
   went_on[spawn]++;
   assert(went_on[spawn] == 1)
 }
+// Where it does not go on by a plain return: it asks whether it is cancelled.
+inline asks(f) { assert(request || !must_stop[f]) }
 
 // In the signal handler. Thieves may come between its steps, the owner's program cannot.
 inline expose(f, n) {
@@ -91,10 +97,22 @@ again:
        parent[depth] = spawned;
        returns_to[depth] = PLAIN;
        ready[depth] = 0;
+       must_stop[depth] = 0;
        spawned++
      }
   :: depth > 0 && !ready[depth] -> ready[depth] = 1
   :: signals < SIGNALS && depth > 0 -> expose(f, n)
+  :: told && depth > 0 ->
+     told = 0;
+     expose(f, n);
+     atomic {
+       f = 1;
+       do
+       :: f < bottom -> must_stop[f] = 1; f++
+       :: else -> break
+       od;
+       f = 0
+     }
   :: depth > 0 && ready[depth] && returns_to[depth] == PLAIN ->
      atomic { goes_on(parent[depth]); depth-- }
   :: depth > 0 && ready[depth] && returns_to[depth] == STUB -> break
@@ -117,6 +135,18 @@ again:
      :: else -> skip
      fi;
      lock = NOBODY;
+     asks(depth);
+     if
+     :: request ->  // it goes on in its handler, and looks as if it were calling until that runs. LZ3
+        returns_to[depth] = PLAIN;
+#ifdef SIGNAL_BEFORE_HANDLER
+        if
+        :: signals < SIGNALS -> expose(f, n)
+        :: skip
+        fi
+#endif
+     :: else -> skip
+     fi;
      atomic { goes_on(parent[depth]); depth-- }
   :: else ->  // all have left: this thread ends, and nothing is below it
      assert(top == b + 1);
@@ -140,6 +170,7 @@ proctype thief(byte me) {
         // the frame lies on the owner's stack, where the child runs on
         assert(slot[t] == parent[t] && ready[t]);
         top = t + 1;
+        asks(t);
         goes_on(slot[t])
      :: else -> skip
      fi;
@@ -147,6 +178,16 @@ proctype thief(byte me) {
      lock = NOBODY
   :: over && top >= split -> break
   od
+}
+
+proctype canceller() {
+#ifdef TELL_FIRST
+  told = 1;
+  request = 1
+#else
+  request = 1;  // LZ5
+  told = 1
+#endif
 }
 
 init {
@@ -163,6 +204,7 @@ init {
     :: else -> break
     od;
     run owner();
+    run canceller();
     i = 0
   }
   (over && _nr_pr == 1);

@@ -17,15 +17,23 @@ namespace parts {
 
 namespace gw = godwit;
 
+/// f as a thread and g here, under the policy @p P; waits for both.
+template <class P, class F, class G>
+void both(F f, const G& g) {
+  auto first = P::spawn(f);
+  g();
+  first.join();
+}
+
 /// f(low, high) for pieces of [low, high) of at most @p grain, in parallel. f is plain bytes.
-template <class F>
+template <class P = gw::policies::greedy, class F>
 void halves(std::uint64_t low, std::uint64_t high, std::uint64_t grain, const F& f) {
   if (high - low <= grain) {
     f(low, high);
     return;
   }
   const std::uint64_t middle = low + (high - low) / 2;
-  gw::invoke([=] { halves(low, middle, grain, f); }, [=] { halves(middle, high, grain, f); });
+  both<P>([=] { halves<P>(low, middle, grain, f); }, [=] { halves<P>(middle, high, grain, f); });
 }
 
 /// The same where every worker shall find the memory that it worked on before: of two halves a worker does
@@ -52,13 +60,13 @@ void halves_near(gw::global_ptr<T> at, std::uint64_t low, std::uint64_t high, st
 }
 
 /// The sum of f(low, high) over the pieces; the order of additions is always the same.
-template <class R, class F>
+template <class R, class P = gw::policies::greedy, class F>
 R sum_of_halves(std::uint64_t low, std::uint64_t high, std::uint64_t grain, const F& f) {
   if (high - low <= grain) return f(low, high);
   const std::uint64_t middle = low + (high - low) / 2;
-  auto [x, y] = gw::invoke([=] { return sum_of_halves<R>(low, middle, grain, f); },
-                           [=] { return sum_of_halves<R>(middle, high, grain, f); });
-  return x + y;
+  auto lower = P::spawn([=] { return sum_of_halves<R, P>(low, middle, grain, f); });
+  const R upper = sum_of_halves<R, P>(middle, high, grain, f);
+  return lower.join() + upper;
 }
 
 /// Part of a computation: its time; CPU time and page faults of all workers meanwhile.

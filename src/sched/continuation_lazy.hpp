@@ -56,7 +56,7 @@ lazy_way continuation_worker<P>::lazy_child_returned(std::uintptr_t value, std::
   const ref r = pop_lazy(mine);
   if (r == 0) {
     const std::uintptr_t back = lazy_site_of(*mine)->return_address;
-    if (must_stop() && (lazy_traits_of(*mine) & detail::lazy_begins) == 0) [[unlikely]] {  // CA4; LZ3
+    if (must_stop() && (lazy_traits_of(*mine) & detail::lazy_begins) == 0) [[unlikely]] {  // CA4; LZ3; LZ5
       if (give_to != nullptr) give_to(0, value);
       return {back, detail::not_begun};
     }

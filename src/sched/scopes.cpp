@@ -176,7 +176,7 @@ bool scopes::request(ref scope, std::uint64_t identity) noexcept {
   return true;
 }
 
-/// CA2: the request is in its place.
+/// CA2, LZ5: the request is in its place.
 void scopes::tell() noexcept {
   tell_here(here_);
   for (std::uint32_t h = 0; h < here_.shape.host_count; ++h)

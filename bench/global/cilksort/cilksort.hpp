@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "../parts.hpp"
@@ -40,7 +41,7 @@ struct outcome {
 outcome serial(const settings& s);
 /// std::sort of the same numbers, for comparison.
 outcome by_library(const settings& s);
-/// As a root thread.
-outcome ours(const settings& s);
+/// As a root thread, under @p policy.
+outcome (*ours_under(const std::string& policy))(const settings& s);
 
 }  // namespace cilksort

@@ -8,6 +8,7 @@
 #include "cilksort.hpp"
 
 namespace {
+namespace gw = godwit;
 using namespace cilksort;
 }  // namespace
 
@@ -21,13 +22,14 @@ int main(int argc, char** argv) {
   program.option("--leaf", s.sort_leaf, "Integers that std::sort sorts", bench::between(4, 1 << 30));
   program.option("--merge-leaf", s.merge_leaf, "Integers that one loop merges", bench::between(4, 1 << 30));
   program.option("--seed", s.seed, "Of the numbers");
+  program.add_policies({"greedy"});
   program.parse();
   if (s.size == 0) s.size = program.options().quick ? 1'000'000 : 10'000'000;
   try {
     right.resize(s.size);
     for (std::uint64_t i = 0; i < s.size; ++i) right[i] = element(i, s.seed);
     std::sort(right.begin(), right.end());
-    std::map<unsigned, std::vector<outcome>> all;
+    std::map<unsigned, std::vector<outcome>> all;  // of the default policy
     const auto plain_one = [&](const char* name, outcome (*sort)(const settings&)) {
       return bench::variant{name, 0, [=] {
                               const auto [o, whole] = bench::run_plain([&] { return sort(s); });
@@ -37,11 +39,15 @@ int main(int argc, char** argv) {
     std::vector<bench::variant> variants = {plain_one("serial", &serial),
                                             plain_one("std::sort", &by_library)};
     for (const unsigned w : program.workers())
-      variants.push_back({"godwit", w, [&all, s, w] {
-                            const auto [o, whole] = bench::run_godwit(w, [s] { return ours(s); });
-                            all[w].push_back(o);
-                            return parts::only(o.second, whole, o.wrong == 0);
-                          }});
+      for (const auto& policy : program.options().policies)
+        variants.push_back({bench::under("godwit", policy), w,
+                            [&all, s, w, policy, sort = ours_under(policy)] {
+                              const auto [o, whole] = bench::run_godwit(
+                                  w, [s, sort] { return sort(s); }, policy);
+                              if (policy == gw::policies::greedy::name) all[w].push_back(o);
+                              return parts::only(o.second, whole, o.wrong == 0);
+                            },
+                            false, policy});
     const auto measured = program.measure(variants);
     if (godwit::is_first_process()) {
       program.show(
