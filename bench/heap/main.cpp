@@ -63,7 +63,7 @@ void show_trees(bench::program& program) {
       const grown g = gw::run<grown>([=] { return grow_timed<true>(depth); }, o);
       if (g.sum != serial.sum) throw std::runtime_error("the tree's maps are wrong");
       s[i].push_back(g.s), speedup[i].push_back(serial.s / g.s);
-      machine[i].push_back(serial.s / copies_at_once(depth, o.workers) * o.workers);
+      machine[i].push_back(serial.s / trees_at_once(depth, o.workers) * o.workers);
     }
   }
   for (std::size_t i = 0; i < program.workers().size(); ++i) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../common/clock.hpp"
-#include "../common/shared_page.hpp"
+#include "../common/copies.hpp"
 
 #include <godwit/godwit.hpp>
 
@@ -11,8 +11,6 @@
 #include <cstdlib>
 #include <map>
 #include <string>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <vector>
 
 namespace heap_bench {
@@ -68,25 +66,15 @@ grown grow_timed(unsigned depth) {
   return {static_cast<double>(bench::now_ns() - begin) * 1e-9, sum};
 }
 
-/// As many serial ones at once, each in a process: what the machine has for that many workers. Mean of them.
-inline double copies_at_once(unsigned depth, unsigned copies) {
-  struct all {
-    double s[64];
-  };
-  bench::shared_page<all> page;
-  std::vector<pid_t> children;
-  for (unsigned i = 0; i < copies; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
-      page.get()->s[i] = grow_timed<false>(depth).s;
-      _exit(0);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) waitpid(child, nullptr, 0);
-  double sum = 0;
-  for (unsigned i = 0; i < copies; ++i) sum += page.get()->s[i];
-  return sum / copies;
+/// As many serial ones at once: mean of their times.
+inline double trees_at_once(unsigned depth, unsigned copies) {
+  return bench::copies_at_once(copies,
+                               [depth] {
+                                 bench::sample s;
+                                 s.seconds = grow_timed<false>(depth).s;
+                                 return s;
+                               })
+      .seconds;
 }
 
 [[gnu::noinline]] inline std::string plain_text(std::size_t bytes) { return std::string(bytes, 'x'); }

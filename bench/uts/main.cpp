@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "../common/copies.hpp"
 #include "../common/godwit_run.hpp"
 #include "../common/shared_page.hpp"
 #include "searches.hpp"
@@ -112,6 +113,8 @@ totals serial_on_big_stack(const settings& s, bench::sample& timing) {
   return got;
 }
 
+constexpr const char* at_once = "serial, so many at once";
+
 void compare(bench::program& program, const settings& s, const named_tree& t) {
   the_tree = tree(t.p);
   totals expected = t.published;
@@ -120,13 +123,15 @@ void compare(bench::program& program, const settings& s, const named_tree& t) {
     if (first.nodes == 0) first = got;
     return got == first && (expected.nodes == 0 || matches(t, got));
   };
-  std::vector<bench::variant> variants;
-  variants.push_back({"serial", 0, [&] {
-                        bench::sample one;
-                        const totals got = serial_on_big_stack(s, one);
-                        one.correct = check(got);
-                        return one;
-                      }});
+  const auto serial = [&] {
+    bench::sample one;
+    const totals got = serial_on_big_stack(s, one);
+    one.correct = check(got);
+    return one;
+  };
+  std::vector<bench::variant> variants = {{"serial", 0, serial}};
+  for (const unsigned w : program.workers())
+    if (w > 1) variants.push_back({at_once, w, [=] { return bench::copies_at_once(w, serial); }});
   for (const unsigned w : program.workers())
     for (const auto& policy : program.options().policies)
       variants.push_back({bench::under("godwit", policy), w,
@@ -171,6 +176,10 @@ void compare(bench::program& program, const settings& s, const named_tree& t) {
   if (const auto* many = bench::find(all, "godwit", most); many != nullptr && most > 1) {
     program.figure(key + ".speed_up", std::to_string(most) + " workers", 1 / many->over_reference, "x serial",
                    "inverse of the median over the rounds of godwit's time / serial time");
+    if (const auto* copies = bench::find(all, at_once, most))
+      program.figure(key + ".of_copies", std::to_string(most) + " workers",
+                     bench::paired_ratio(copies, many) / most, "of as many serial copies at once",
+                     "median over the rounds of mean time of the copies / time on all workers / workers");
     program.figure(key + ".stack_high_bytes", "stack region touched",
                    static_cast<double>(many->counts.stack_high_bytes), "bytes",
                    "whole pages, the most of any worker in any round");

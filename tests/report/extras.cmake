@@ -116,7 +116,7 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
                 OMPI_MCA_mpi_yield_when_idle=1 ${launcher} ${options} -n 2 $<TARGET_FILE:report_faults>)
       set(begin "^Speed-up [0-9.]* on 2 workers of 2 hosts: ")
       set(gets "8,192 single gets of memory of worker 1's host at PLACE took [0-9]* % of the threads' time\\.")
-      set(faults gets serial leaf nothing)
+      set(faults gets serial leaf fine uneven blocking nothing)
       foreach(fault IN LISTS faults)
         godwit_add_fault(${fault} "${begin}${${fault}}" ${fault}.${family} ${ranks} ${fault})
       endforeach()

@@ -29,9 +29,8 @@ constexpr state causes_of_loss[] = {state::getting, state::no_work,   state::joi
                                     state::blocked, state::kernel};
 
 inline constexpr const char* waits_keep_workers =
-    "Such a wait keeps the worker. Use gw::mutex, gw::this_thread::sleep_for, and gw's reads and writes: "
-    "they "
-    "suspend the thread (docs/threads.md, docs/io.md).";
+    "Such a wait keeps the worker. Run on substrate threads, with gw::mutex, gw::this_thread::sleep_for, and "
+    "gw's reads and writes: there they suspend the thread (docs/threads.md, docs/io.md).";
 inline constexpr const char* kernel_works =
     "Keep memory and use it again, instead of allocating and freeing large blocks; make fewer and larger "
     "system calls.";
