@@ -113,7 +113,7 @@ totals serial_on_big_stack(const settings& s, bench::sample& timing) {
   return got;
 }
 
-constexpr const char* at_once = "serial, so many at once";
+constexpr const char* at_once = "serial, a copy a worker";
 
 void compare(bench::program& program, const settings& s, const named_tree& t) {
   the_tree = tree(t.p);
@@ -130,8 +130,8 @@ void compare(bench::program& program, const settings& s, const named_tree& t) {
     return one;
   };
   std::vector<bench::variant> variants = {{"serial", 0, serial}};
-  for (const unsigned w : program.workers())
-    if (w > 1) variants.push_back({at_once, w, [=] { return bench::copies_at_once(w, serial); }});
+  const unsigned most = program.most_workers();
+  if (most > 1) variants.push_back({at_once, 0, [=] { return bench::copies_at_once(most, serial); }});
   for (const unsigned w : program.workers())
     for (const auto& policy : program.options().policies)
       variants.push_back({bench::under("godwit", policy), w,
@@ -172,11 +172,10 @@ void compare(bench::program& program, const settings& s, const named_tree& t) {
     program.figure(key + ".t1_over_serial_cpu", "the same in CPU time", one->cpu_over_reference, "",
                    "median over the rounds");
   }
-  const unsigned most = program.most_workers();
   if (const auto* many = bench::find(all, "godwit", most); many != nullptr && most > 1) {
     program.figure(key + ".speed_up", std::to_string(most) + " workers", 1 / many->over_reference, "x serial",
                    "inverse of the median over the rounds of godwit's time / serial time");
-    if (const auto* copies = bench::find(all, at_once, most))
+    if (const auto* copies = bench::find(all, at_once, 0))
       program.figure(key + ".of_copies", std::to_string(most) + " workers",
                      bench::paired_ratio(copies, many) / most, "of as many serial copies at once",
                      "median over the rounds of mean time of the copies / time on all workers / workers");
