@@ -308,6 +308,14 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
                    GODWIT_HOSTS=ranks GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11)
     endif()
   endif()
+  # The other rank's first request, which comes while worker 0 starts, is carried out, and not only when that waits.
+  if(GODWIT_BUILD_BENCH AND main_build)
+    godwit_add_mpi_test(NAME mpi.far_steal.ranks.am RANKS 2 TIMEOUT 120
+                        COMMAND $<TARGET_FILE:bench_far_steal> --rounds 30 --reps 1 --bytes 664)
+    if(godwit_mpi_tests)
+      set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT GODWIT_HOSTS=ranks GODWIT_WAY=am GODWIT_QUIET=1)
+    endif()
+  endif()
   foreach(setting GODWIT_VICTIMS=uniform GODWIT_EMPTY_CHECK=0 GODWIT_FAR_STEAL=words)
     godwit_add_api_setting_test(api_migration ${setting}
                                 migration.happens_at_all:migration.large_frames:migration.rounding_mode_*)
