@@ -50,8 +50,8 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
     const auto& l = here_.memory->where();
     lazy_spawns_.init(reinterpret_cast<spawn_slot*>(here_.memory->common() + l.slots), l.slots_bytes);
   }
-  // iso: the first spawn is looked at (check_own_stack). lazy: all that are of another policy. Way am: a request
-  // may have been posted already, whose note this would erase.
+  // iso: the first spawn is looked at (check_own_stack). lazy: all that are of another policy. Way am: a
+  // request may have been posted already, whose note this would erase.
   const bool asked = iso || lazy || here_.shape.serves_itself || here_.forced != choice::force_steal::none;
   detail::hot().poll.store(asked ? 1 : poll_unasked(), std::memory_order_relaxed);
 }
