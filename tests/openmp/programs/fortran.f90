@@ -19,13 +19,14 @@ end function fib
 program main
   use omp_lib
   implicit none
-  integer :: i, total, f, chunk
+  integer :: i, total, nested, f, chunk
   integer(kind=omp_sched_kind) :: kind
   integer(kind=omp_lock_kind) :: lock
   integer(kind=omp_nest_lock_kind) :: nest
   real(8) :: values(100)
   integer, external :: fib
   total = 0
+  nested = 0
   call omp_set_num_threads(3)
   call omp_set_schedule(omp_sched_guided, 4)
   call omp_get_schedule(kind, chunk)
@@ -39,7 +40,7 @@ program main
     call omp_unset_lock(lock)
     call omp_set_nest_lock(nest)
     call omp_set_nest_lock(nest)
-    total = total + 1
+    nested = nested + 1
     call omp_unset_nest_lock(nest)
     call omp_unset_nest_lock(nest)
   end do
@@ -50,6 +51,6 @@ program main
   !$omp end parallel
   call omp_destroy_lock(lock)
   call omp_destroy_nest_lock(nest)
-  print '(a, i0, a, i0, a, f0.6, a, i0, a, i0, a, l1)', 'fib ', f, ', total ', total, ', sum ', sum(values), &
+  print '(a, i0, a, i0, a, f0.6, a, i0, a, i0, a, l1)', 'fib ', f, ', total ', total + nested, ', sum ', sum(values), &
     ', chunk ', chunk, ', threads ', omp_get_max_threads(), ', in parallel ', omp_in_parallel()
 end program main
