@@ -143,6 +143,7 @@ class companion final : net::channel_user {
     std::list<mail> inside;  // lists: an empty one takes no memory
     std::list<mail> backlog;
     bool gone = false;
+    std::uint64_t alerted_ns = 0;  ///< the worker was told then
   };
 
   void carry_out_routed(far::entry& e) noexcept override;
@@ -176,6 +177,7 @@ class companion final : net::channel_user {
   void expect_bytes(int from, int tag, std::byte* to, std::size_t bytes, const message_head& about);
   bool serve_inboxes();
   void fill_inbox(inbox& box, worker_no w);
+  void remind(inbox& box, worker_no w);
   void execute_here(const message& m, int from);
   template <class Operation, class F>
   bool take_complete(std::deque<Operation>& all, const char* what, F then);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/clock.hpp"
 
 namespace godwit::transport::mpi {
 
@@ -38,7 +39,17 @@ void companion::fill_inbox(inbox& box, worker_no w) {
     ++box.next;
     box.inside.splice(box.inside.end(), box.backlog, box.backlog.begin());
     setup_.services->alert(w);
+    box.alerted_ns = base::now_ns();
   }
+}
+
+/// Whoever was starting, or was interrupted in the middle of the runtime, has not heard of it.
+void companion::remind(inbox& box, worker_no w) {
+  constexpr std::uint64_t patience_ns = 1'000'000;
+  const std::uint64_t now = base::now_ns();
+  if (now - box.alerted_ns < patience_ns) return;
+  box.alerted_ns = now;
+  setup_.services->alert(w);
 }
 
 bool companion::serve_inboxes() {
@@ -55,7 +66,10 @@ bool companion::serve_inboxes() {
       box.gone = box.gone || !setup_.services->runs(w);  // before the entry: what it did last is there then
       const bool done = e.now.load(std::memory_order_acquire) == state::done;  // FA2
       if (!done) {
-        if (!box.gone) break;
+        if (!box.gone) {
+          remind(box, w);
+          break;
+        }
         execute_here(letter.text, letter.from);
       } else if (!send_on(letter.text, e)) {
         const bool by_itself = e.head.what == op::call && e.head.more[0] != 0;
