@@ -224,8 +224,12 @@ struct crude : continuation_stealing<choice::policy::crude> {};
 struct iso : facts<choice::policy::iso> {
   template <class F, class... Args>
   [[gnu::always_inline]] static auto spawn(F&& fn, Args&&... args) {
-    return detail::with_closure([](auto& f) { return detail::spawn_closure<detail::child_on_own_stack>(f); },
-                                std::forward<F>(fn), std::forward<Args>(args)...);
+    return detail::with_closure(
+        [](auto& f) __attribute__((always_inline)) {
+          detail::clear_padding(f);  // a thread whose closure seems to refer to a local cannot move
+          return detail::spawn_closure<detail::child_on_own_stack>(f);
+        },
+        std::forward<F>(fn), std::forward<Args>(args)...);
   }
 };
 

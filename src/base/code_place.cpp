@@ -135,7 +135,7 @@ struct source_line {
   std::string number;
   /// "function (file.cpp:12)"
   std::string text() const {
-    return function + " (" + file.substr(file.rfind('/') + 1) + ":" + number + ")";  // npos + 1 is 0
+    return brief(function) + " (" + file.substr(file.rfind('/') + 1) + ":" + number + ")";  // npos + 1 is 0
   }
 };
 
@@ -226,8 +226,8 @@ std::vector<std::string> code_lines(std::span<const std::uintptr_t> return_addre
       std::string& text = texts[numbers[i]];
       if (!lines[i].file.empty()) {
         if (!is_own_file(lines[i].file)) text = with_enclosing_function(lines[i], modules[numbers[i]]).text();
-      } else if (std::string symbol = symbol_at(modules[numbers[i]]); !is_own_function(symbol)) {
-        text = std::move(symbol);
+      } else if (const std::string symbol = symbol_at(modules[numbers[i]]); !is_own_function(symbol)) {
+        text = brief(symbol);
       }
     }
   }
@@ -260,7 +260,7 @@ std::vector<std::string> code_places(std::span<const std::uintptr_t> return_addr
   const std::uintptr_t first = return_addresses.empty() ? 0 : return_addresses.front();
   const module m = first != 0 ? module_of(first) : module();
   if (m.file.empty()) return {"a place that is not known"};
-  if (std::string symbol = symbol_at(m); !symbol.empty()) return {std::move(symbol)};
+  if (const std::string symbol = symbol_at(m); !symbol.empty()) return {brief(symbol)};
   return {m.file + " + " + hexadecimal(m.offset)};
 }
 

@@ -36,6 +36,26 @@ std::string demangled(const char* name) {
   return status == 0 && text != nullptr ? text.get() : name;
 }
 
+std::string brief(std::string_view name) {
+  constexpr std::size_t most = 160;
+  if (name.size() <= most) return std::string(name);
+  std::string text;
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool of_operator = text.ends_with("operator") || text.ends_with("operator<");
+    const bool arrow = i != 0 && name[i - 1] == '-';
+    if (name[i] == '<' && !(depth == 0 && of_operator)) {
+      if (depth++ == 0) text += "<...>";
+    } else if (name[i] == '>' && depth > 0 && !arrow) {
+      --depth;
+    } else if (depth == 0) {
+      text += name[i];
+    }
+  }
+  if (text.size() > most) text.replace(most, std::string::npos, "...");
+  return text;
+}
+
 std::string hexadecimal(std::uint64_t value) {
   char text[32];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));

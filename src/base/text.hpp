@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace godwit::base {
@@ -18,6 +19,9 @@ std::string first_line(const std::string& path);
 
 /// A symbol of C++ as it stands in the source; others as they are.
 std::string demangled(const char* name);
+
+/// A name short enough for a message: of a long one, what its templates are given is left out, and the end.
+std::string brief(std::string_view name);
 
 /// "0x1c"
 std::string hexadecimal(std::uint64_t value);

@@ -2,6 +2,7 @@
 // code at all.
 // test: timeout=60
 #include "base/code_place.hpp"
+#include "base/text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -63,6 +64,17 @@ TEST(code_place, headers_that_others_include) {
   EXPECT_TRUE(in_library_header("/home/me/include/godwit/mutex.hpp"));
   EXPECT_FALSE(in_library_header("/home/me/program.cpp"));
   EXPECT_FALSE(in_library_header(""));
+}
+
+TEST(code_place, long_names_leave_room_for_what_is_to_be_said) {
+  using godwit::base::brief;
+  EXPECT_EQ(brief("a::f<int>(long)"), "a::f<int>(long)");
+  const std::string long_type = "std::vector<" + std::string(200, 'x') + ", std::less<int> >";
+  EXPECT_EQ(brief("auto a::spawn<" + long_type + ">(int)::{lambda()#1}::f"),
+            "auto a::spawn<...>(int)::{lambda()#1}::f");
+  EXPECT_EQ(brief("b::operator<< <" + long_type + ">(int)"), "b::operator<< <...>(int)");
+  EXPECT_EQ(brief("b::operator< <decltype (x->y)" + long_type + ">()"), "b::operator< <...>()");
+  EXPECT_EQ(brief(std::string(500, 'y')), std::string(160, 'y') + "...");
 }
 
 TEST(code_place, knows_shared_libraries) {
