@@ -13,8 +13,8 @@ using transport::index;
 
 namespace {
 
-// Failed rounds before a worker counts as idle where others need its CPU, or each round takes a turn.
-constexpr std::uint32_t rounds_before_idle_crowded = 16;
+// Failed rounds before a worker counts as idle where others need its CPU, and where each round takes a turn.
+constexpr std::uint32_t rounds_before_idle_crowded = 1, rounds_before_idle_in_turns = 16;
 // Where a look takes a turn, who would look on waits instead, again and again, each time half as long as it
 // has been idle, for as long as a worker looks elsewhere before it sleeps.
 constexpr std::uint64_t rounds_in_turns_ns = 130'000, look_in_turns_ns = 3'000,
@@ -41,7 +41,8 @@ void idleness::init() noexcept {
   is_spare_ = index(here_.me) >= regular;
   is_idle_ = is_spare_;  // counted from the start
   spare_number_ = is_spare_ ? index(here_.me) - regular : 0;
-  if (here_.crowded || here_.shape.takes_turns) rounds_before_idle_ = rounds_before_idle_crowded;
+  if (here_.crowded) rounds_before_idle_ = rounds_before_idle_crowded;
+  if (here_.shape.takes_turns) rounds_before_idle_ = rounds_before_idle_in_turns;
   if (here_.crowded && here_.one_host())
     first_sleep_ms_ = std::max(here_.regular() / wakes_a_ms_crowded, first_sleep_ms_);
   longest_sleep_ms_ = std::max(first_sleep_ms_, longest_sleep_ms_);
