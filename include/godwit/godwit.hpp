@@ -28,6 +28,7 @@
 #include <godwit/on_move.hpp>
 #include <godwit/on_rank.hpp>
 #include <godwit/options.hpp>
+#include <godwit/ordered_task_group.hpp>
 #include <godwit/parallel_for.hpp>
 #include <godwit/policy.hpp>
 #include <godwit/rebalance.hpp>

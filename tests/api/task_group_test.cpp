@@ -1,4 +1,4 @@
-// Tests of task_group: members that add members, exceptions, groups in frames, on the heap and passed down,
+// Tests of task_group and ordered_task_group: members that add members, exceptions, groups in frames, on the heap and passed down,
 // use after a wait -- under every schedule, and every policy.
 // test: timeout=180 skip-asan
 #include "support/child.hpp"
@@ -242,6 +242,49 @@ TEST(task_group, exceptions_that_own_memory_come_out_as_they_are) {
   });
 }
 
+/// Some nodes of a binary tree throw their number, behind their children.
+bool fails(long node, long seed) { return (node * 2654435761L + seed * 40503L) / 64 % 5 == 0; }
+void fail_in_tree(long node, long seed, const gw::ordered_task_group& g) {
+  if (node < 64)
+    for (long side = 0; side < 2; ++side)
+      g.run([child = 2 * node + side, seed, &g] { fail_in_tree(child, seed, g); });
+  static_cast<void>(fib(static_cast<int>(node % 7)));
+  if (fails(node, seed)) throw std::out_of_range(std::to_string(node));
+}
+/// The first in serial order; 0: none.
+long first_failing(long node, long seed) {
+  if (node < 64)
+    for (long side = 0; side < 2; ++side)
+      if (const long found = first_failing(2 * node + side, seed)) return found;
+  return fails(node, seed) ? node : 0;
+}
+
+TEST(task_group, an_ordered_one_throws_what_a_serial_execution_meets_first) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<long>(
+                  [] {
+                    long bad = 0;
+                    const gw::ordered_task_group g;
+                    for (long seed = 1; seed <= 6; ++seed) {
+                      const long expected = first_failing(1, seed);
+                      g.run([seed, &g] { fail_in_tree(1, seed, g); });
+                      try {
+                        g.wait();
+                        bad += expected != 0;
+                      } catch (const std::out_of_range& e) {
+                        bad += std::stol(e.what()) != expected;
+                      }
+                      g.wait();  // once
+                    }
+                    g.run(fib, 3);
+                    g.wait();
+                    return bad;
+                  },
+                  o),
+              0);
+  });
+}
+
 TEST(task_group, what_nobody_waited_for_is_reported) {
   const support::outcome o = support::run_child([] {
     gw::options options;
@@ -253,6 +296,16 @@ TEST(task_group, what_nobody_waited_for_is_reported) {
   });
   EXPECT_EQ(o.status, 0) << support::show(o);
   EXPECT_TRUE(o.err_has("lost")) << support::show(o);
+  const support::outcome ordered = support::run_child([] {
+    gw::options options;
+    options.workers = 2;
+    return gw::run(options, [] {
+      const gw::ordered_task_group g;
+      for (int i = 0; i < 3; ++i) g.run([i] { throw std::runtime_error("lost " + std::to_string(i)); });
+    });
+  });
+  EXPECT_EQ(ordered.status, 0) << support::show(ordered);
+  EXPECT_TRUE(ordered.err_has("lost 0")) << support::show(ordered);
 }
 
 TEST(task_group, a_group_outside_a_run_is_refused) {
@@ -291,6 +344,17 @@ TEST(task_group, under_every_policy) {
                         for (int round = 0; round < 3; ++round) {
                           grow_by<P>(5, sum.get(), g.get());
                           g->wait();
+                        }
+                        const auto ordered = std::make_unique<gw::ordered_task_group>();
+                        for (int i = 0; i < 3; ++i)
+                          ordered->run_by<P>([i] {
+                            if (i != 0) throw std::out_of_range(std::to_string(i));
+                          });
+                        try {
+                          ordered->wait();
+                          return -1L;
+                        } catch (const std::out_of_range& e) {
+                          if (std::string(e.what()) != "1") return -2L;
                         }
                         g->run_by<P>([] { throw std::out_of_range("a member's"); });
                         try {
