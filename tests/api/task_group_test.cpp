@@ -1,5 +1,5 @@
-// Tests of task_group and ordered_task_group: members that add members, exceptions, groups in frames, on the heap and passed down,
-// use after a wait -- under every schedule, and every policy.
+// Tests of task_group and ordered_task_group: members that add members, exceptions, groups in frames, on the
+// heap and passed down, use after a wait -- under every schedule, and every policy.
 // test: timeout=180 skip-asan
 #include "support/child.hpp"
 #include "support/schedule.hpp"
