@@ -62,8 +62,8 @@ class failures {
 
 }  // namespace detail
 
-/// As task_group, but for what wait throws. Cost: a reducer's. While the group lives each steal makes a segment
-/// (some 100 ns; between hosts a letter more), also of threads that are no members.
+/// As task_group, but for what wait throws. Cost: a reducer's. While the group lives each steal makes a
+/// segment (some 100 ns; between hosts a letter more), also of threads that are no members.
 class ordered_task_group {
  public:
   ordered_task_group() = default;
