@@ -6,6 +6,13 @@ from .data import Claim, number, ratio_of
 AT_OR_AHEAD = 1.1  # of a peer's time: less than 10 % is noise
 # Why a peer may be ahead, where the way it works is the reason.
 REASONS = {"lace": "Lace's tasks are C functions that their own worker calls, and the compiler inlines the recursion; what has begun cannot move"}
+# Why a claim of a row may not be met on this kind of machine.
+REASONS_OF_ROWS = {
+    "C9": "two workers of one machine wait for a microsecond or so, and which join does is chance; the paper's 576 cores steal over a network",
+    "M5": "an emulator turns a trap into a call within itself; a CPU changes its privilege and saves its state",
+    "G12": "the hosts are namespaces of this machine: two workers and two companions share its CPUs, and each message wakes a process;"
+    " MPI alone has one process for each CPU, which polls",
+}
 TASKS = "its tasks are no threads: they have no stack, number or yield of their own and are joined by who made them"
 
 

@@ -8,7 +8,7 @@ in the page's first table (overview.py). claims_gas.py has those of the address 
 import statistics
 
 from . import claims_gas, papers
-from .claim import AT_OR_AHEAD, TASKS, at_least, at_most, by_time, claim, missing, peers, timed
+from .claim import AT_OR_AHEAD, REASONS_OF_ROWS, TASKS, at_least, at_most, by_time, claim, missing, peers, timed
 from .data import measurements, number, problem_of, ratio_of, variant
 
 THEIRS = ("tbb", "openmp", "std::thread", "argobots", "massivethreads", "qthreads", "lace", "libfork")
@@ -272,4 +272,8 @@ def m7(data):
 def of(name, data):
     """The claims of an experiment."""
     own = globals().get(name.lower()) or getattr(claims_gas, name.lower())
-    return [c for c in own(data) if c is not None]
+    found = [c for c in own(data) if c is not None]
+    for c in found:
+        if c.met is False and name in REASONS_OF_ROWS:
+            c.seen += "; " + REASONS_OF_ROWS[name]
+    return found
