@@ -32,9 +32,15 @@ void deque::unlock_public() noexcept { unlock(word_); }
 task* deque::oldest() noexcept {
   const std::uint64_t b = begin_.load(std::memory_order_relaxed);
   std::uint64_t s = split_.load(std::memory_order_relaxed);
-  if (b == s) {
+  if (b == s || s == asked) {
     const std::uint64_t e = end_.load(std::memory_order_acquire);
     if (e <= b) return nullptr;
+    if (s != asked) {
+      asked_at_.store(__builtin_ia32_rdtsc(), std::memory_order_relaxed);
+      split_.store(asked, std::memory_order_relaxed);
+      enough_.store(0, std::memory_order_relaxed);
+      return nullptr;
+    }
     s = b + (e - b + 1) / 2;
     split_.store(s, std::memory_order_relaxed);
     fence_all();
@@ -44,14 +50,27 @@ task* deque::oldest() noexcept {
   return b < s ? place(b).load(std::memory_order_relaxed) : nullptr;
 }
 
-/// @p last may be public, or a thief is about to make it so: under the lock it has done that.
+/// If a thief holds the lock, the next time.
+void deque::answer_thief() noexcept {
+  if (!try_lock(word_)) return;
+  forget_question();
+  const std::uint64_t b = begin_.load(std::memory_order_relaxed);
+  if (split_.load(std::memory_order_relaxed) == asked)
+    split_.store(b + (end() - b + 1) / 2, std::memory_order_relaxed);
+  unlock(word_);
+}
+
+/// @p last may be public, or a thief asks or is about to make it so: under the lock it has done that.
 task* deque::pop_public(std::uint64_t last) noexcept {
   end_.store(last + 1, std::memory_order_relaxed);
+  if (begin_.load(std::memory_order_relaxed) > last) return nullptr;
   const guard hold(word_);
   const std::uint64_t b = begin_.load(std::memory_order_relaxed);
   if (b > last) return nullptr;
-  // Half of what is public comes back: the next ones cost no lock.
-  split_.store(std::min(split_.load(std::memory_order_relaxed), b + (last - b) / 2),
+  // Half of what is public comes back: the next ones cost no lock. A thief that asks gets half.
+  const std::uint64_t s = split_.load(std::memory_order_relaxed);
+  if (s == asked) forget_question();
+  split_.store(s == asked ? b + (last - b + 1) / 2 : std::min(s, b + (last - b) / 2),
                std::memory_order_relaxed);
   end_.store(last, std::memory_order_release);
   return place(last).load(std::memory_order_relaxed);

@@ -83,19 +83,22 @@ bool is_cancelled(const group* g, const team& m) noexcept {
          m.cancelled.load(std::memory_order_relaxed);
 }
 
-/// False: it was cancelled, and its function not called.
-inline bool call(thread& t, task& k) noexcept {
+inline void call_function(thread& t, task& k) noexcept {
   member& me = *t.me;
   task* before = t.current;
   const std::uint64_t floor = me.floor;
   k.runs_on = &t;
   me.floor = me.tasks.end();
   t.current = &k;
-  const bool called = !environment_.cancellation || !is_cancelled(k.in, *k.of);
-  if (called) [[likely]]
-    k.function(k.data);
+  k.function(k.data);
   t.current = before;
   me.floor = floor;
+}
+/// False: it was cancelled, and its function not called.
+inline bool call(thread& t, task& k) noexcept {
+  const bool called = !environment_.cancellation || !is_cancelled(k.in, *k.of);
+  if (called) [[likely]]
+    call_function(t, k);
   return called;
 }
 
@@ -161,7 +164,6 @@ task* steal(const member& me, F wanted) noexcept {
     if (task* k = take_handed(m, wanted); k != nullptr) return k;
   for (unsigned i = 1; i < m.size; ++i) {
     member& victim = *m.members[(me.number + i) % m.size];
-    if (victim.tasks.empty()) continue;
     if (task* k = victim.tasks.steal(wanted); k != nullptr) return k;
   }
   return nullptr;
@@ -271,6 +273,7 @@ void offer(thread& t, task& k) noexcept {
 
 void run_undeferred(thread& t, task& k, const task_request& r) noexcept {
   k.of = t.me->of;
+  t.me->tasks.answer();
   if (r.depend != nullptr) wait_for_dependences(t, r.depend);
   const bool called = call(t, k);
   if (k.detached) {
@@ -301,6 +304,7 @@ void fulfill(void* event) noexcept {
 namespace {
 [[gnu::noinline]] bool run_stolen(thread& t, bool descendants) noexcept {
   const auto wanted = [&](const task* k) { return !descendants || descends(k, *t.current); };
+  t.me->tasks.answer();
   task* k = steal(*t.me, wanted);
   if (k != nullptr) run(t, *k);
   return k != nullptr;
@@ -370,15 +374,22 @@ using copier = void(void*, void*);
   make_task(self(), r, [](void*) {});
 }
 
-/// Nobody else needs it: as run_undeferred, with nothing to look after.
+/// There is one.
+inline task& take_free_task(thread& t) noexcept {
+  task& k = *t.free_tasks;
+  t.free_tasks = k.next;
+  return k;
+}
+/// Nobody else needs it: as run_undeferred, with nothing to look after, and no cancellation.
 [[gnu::noinline]] void run_at_once(thread& t, function* f, void* data) noexcept {
-  task& k = take_task(t);
+  task& k = take_free_task(t);
   begin_task(k, *t.current);
   k.final = false;
   k.function = f;
   k.data = data;
   k.of = t.me->of;
-  call(t, k);
+  t.me->tasks.answer();
+  call_function(t, k);
   leave(t, k);
 }
 
@@ -398,7 +409,7 @@ OPENMP_ENTRY void GOMP_task(function* f, void* data, copier* copy, long bytes, l
     return make_special(f, data, copy, bytes, align, if_clause, flags, depend, event);
   if (!can_defer(*t)) return run_at_once(*t, f, data);
   member& me = *t->me;
-  task& k = take_task(*t);
+  task& k = take_free_task(*t);
   begin_task(k, *t->current);
   k.final = false;
   k.function = f;

@@ -320,7 +320,7 @@ bool barrier(thread& t, bool cancellable) noexcept {
       if (word.compare_exchange_strong(now, now - 1, std::memory_order_seq_cst)) return true;
       continue;
     }
-    if (now % one_passed == m.size && all_done(m)) {
+    if (now % one_passed == m.size && !any_task_waits(m) && all_done(m)) {
       if (word.compare_exchange_strong(now, (passed + 1) * one_passed, std::memory_order_seq_cst)) {
         wake_all(m);
         break;
