@@ -109,12 +109,14 @@ struct thread {
   member* me = nullptr;
   task* current = nullptr;
   task* free_tasks = nullptr;
-  std::atomic<task*> returned{nullptr};  ///< free ones. W other threads, R it
-  std::uint32_t event = 0;               ///< atomic; raised to wake it
-  enum sleep : std::uint32_t { awake, asleep, asleep_for_any_task };
-  std::atomic<std::uint32_t> sleeps{awake};  ///< W it, who wakes it; R all
   team* unused_teams = nullptr;  ///< of which it was and will be the first member; the innermost last
   thread* next = nullptr;        ///< of those without a program's thread
+
+  // In lines that it has no need of for each task.
+  alignas(64) std::atomic<task*> returned{nullptr};  ///< free ones. W other threads, R it
+  std::uint32_t event = 0;                           ///< atomic; raised to wake it
+  enum sleep : std::uint32_t { awake, asleep, asleep_for_any_task };
+  std::atomic<std::uint32_t> sleeps{awake};  ///< W it, who wakes it; R all
 
   // Threads that a team has hired. team.cpp
   std::atomic<member*> job{nullptr};   ///< W who leads the team, then it; R both
