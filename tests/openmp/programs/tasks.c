@@ -1,5 +1,6 @@
 /* Tasks: what they compute, where they run, and what waits for them. */
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include "check.h"
@@ -323,6 +324,25 @@ static void detached(void) {
   printf("detached\n");
 }
 
+/* Others run what one has made that makes no further call: it waits in its own way. */
+static void silent(void) {
+  int left = 0;
+  for (int i = 0; i < 100; ++i) {
+#pragma omp parallel
+#pragma omp single
+    {
+      __atomic_store_n(&left, 8, __ATOMIC_RELAXED);
+      for (int k = 0; k < 8; ++k) {
+#pragma omp task shared(left)
+        __atomic_sub_fetch(&left, 1, __ATOMIC_RELEASE);
+      }
+      while (omp_get_num_threads() > 1 && __atomic_load_n(&left, __ATOMIC_ACQUIRE) != 0) sched_yield();
+    }
+    CHECK(left == 0);
+  }
+  printf("silent\n");
+}
+
 int main(void) {
   long f = 0, q = 0;
   int wrong = 0;
@@ -353,6 +373,7 @@ int main(void) {
   locked_for_an_event();
   loops();
   detached();
+  silent();
   nodes = 0;
   tree(1, 0); /* outside regions, too */
 #pragma omp taskwait
