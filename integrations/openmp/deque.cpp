@@ -36,7 +36,7 @@ task* deque::oldest() noexcept {
     const std::uint64_t e = end_.load(std::memory_order_acquire);
     if (e <= b) return nullptr;
     if (s != asked) {
-      asked_at_.store(__builtin_ia32_rdtsc(), std::memory_order_relaxed);
+      asked_at_.store(clock::now(), std::memory_order_relaxed);
       split_.store(asked, std::memory_order_relaxed);
       enough_.store(0, std::memory_order_relaxed);
       return nullptr;

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace godwit::openmp {
@@ -94,11 +95,12 @@ class deque {
 
  private:
   static constexpr std::uint64_t asked = ~std::uint64_t{0};  ///< split_ while a thief waits for an answer
-  static constexpr std::uint64_t patience = 20'000;          ///< cycles that it waits
+  using clock = std::chrono::steady_clock;
+  static constexpr std::chrono::microseconds patience{8};  ///< so long it waits
 
   bool is_asked() const noexcept {
     return split_.load(std::memory_order_relaxed) == asked &&
-           __builtin_ia32_rdtsc() - asked_at_.load(std::memory_order_relaxed) < patience;
+           clock::now() - asked_at_.load(std::memory_order_relaxed) < patience;
   }
   void forget_question() noexcept { enough_.store(enough_for_team_, std::memory_order_relaxed); }
   void answer_thief() noexcept;
@@ -119,7 +121,7 @@ class deque {
   /// begin_ <= split_ <= end_, but while a thief or the owner under the lock looks; or `asked`. W under the
   /// lock, R all
   std::atomic<std::uint64_t> split_{0};
-  std::atomic<std::uint64_t> asked_at_{0};           ///< W under the lock, R thieves
+  std::atomic<clock::time_point> asked_at_{};        ///< W under the lock, R thieves
   alignas(64) std::atomic<task*> tasks_[size] = {};  ///< W owner, R all
 };
 
