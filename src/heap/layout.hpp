@@ -50,6 +50,7 @@ struct alignas(64) span {
   std::uint32_t spans = 0;
   run_kind kind = run_kind::none;
   std::uint8_t size_class = 0;
+  std::uint64_t inverse = 0;  ///< of block_bytes (is_multiple)
 
   // Small blocks: W and R the part's worker. Else the pool's.
   alignas(64) block* free = nullptr;
@@ -80,6 +81,7 @@ struct part {
   struct foreign {
     block* first = nullptr;
     std::uint32_t count = 0;
+    std::uint32_t most = 0;  ///< W once
   } found[class_count];
   bool of_main = false;  ///< what lies here main made. W once
   /// Blocks of this part that others have freed. W all (push some), its worker (take all). HP1

@@ -47,13 +47,16 @@ void each_part(F&& f) noexcept {
 
 /// Null: there is no room. Aligned to 16 bytes.
 void* allocate_slow(part& p, std::uint64_t bytes) noexcept;
+/// A block of class @p c, of whose current span no block is known to be free.
+void* allocate_elsewhere(part& p, unsigned c, std::uint64_t bytes) noexcept;
 [[gnu::always_inline]] inline void* allocate(part& p, std::uint64_t bytes) noexcept {
   if (bytes > largest_by_table) [[unlikely]]
     return allocate_slow(p, bytes);
-  span* const s = p.current[classes.of[(bytes + 15) >> 4]];
+  const unsigned c = classes.of[(bytes + 15) >> 4];
+  span* const s = p.current[c];
   block* const b = s->free;
   if (b == nullptr) [[unlikely]]
-    return allocate_slow(p, bytes);
+    return allocate_elsewhere(p, c, bytes);
   s->free = b->next;
   ++s->used;
   return b;

@@ -184,6 +184,33 @@ TEST(Part, SpansThatAreFreeGoBack) {
   EXPECT_EQ(heap::here.all->fresh, used);
 }
 
+/// And handed out again before the owner has to see any of them.
+TEST(Part, WhatOthersFreeIsKeptUpToALimit) {
+  const memory m(2);
+  part &p = memory::part(0), &other = memory::part(1);
+  for (const std::uint64_t bytes : {16, 64, 100, 1000, 40'000}) {
+    const unsigned c = heap::class_of(bytes);
+    const std::uint64_t whole = heap::bytes_of_class(c),
+                        most = std::clamp<std::uint64_t>(65536 / whole, 4, 1024);
+    std::vector<void*> all;
+    for (std::uint64_t i = 0; i < 3 * most; ++i) all.push_back(heap::allocate(p, bytes));
+    for (std::uint64_t i = 0; i < most; ++i) heap::free(&other, all[i]);
+    EXPECT_EQ(other.found[c].count, most) << bytes;
+    EXPECT_EQ(p.returned.load(), nullptr) << bytes << ": nothing had to go home yet";
+    for (std::uint64_t i = 0; i < most; ++i) all[i] = heap::allocate(other, bytes);
+    EXPECT_EQ(other.found[c].count, 0u) << bytes;
+    for (void* const at : all) {
+      EXPECT_EQ(heap::run_at(at)->owner, &p) << bytes;
+      heap::free(&other, at);
+      EXPECT_LE(other.found[c].count, most) << bytes;
+    }
+    heap::check_invariants();
+    heap::tidy(other);
+    heap::tidy(p);
+    EXPECT_EQ(heap::live_bytes(), 0u);
+  }
+}
+
 // Processes hand each other blocks through a few places, and free what they find there.
 TEST(Part, ProcessesFreeEachOthersBlocks) {
   constexpr std::uint32_t workers = 4;
