@@ -44,12 +44,15 @@ bool in_boxes() noexcept {
 /// encodes what is linked and lies in it; the list is the owner's alone.
 struct pending_value {
   pending_value* next = nullptr;
-  pending_value** from = nullptr;            // who points at us; null: not linked
-  void (*encode)(pending_value*) = nullptr;  // turns the value into a completed record, unlinks
+  pending_value** from = nullptr;  // who points at us; null: not linked
+  /// Turns the value into a completed record, unlinks. Once linked
+  void (*encode)(pending_value*);
 
-  void link() noexcept {
+  pending_value() noexcept {}  // a store less where nothing is ever linked
+  void link(void (*how)(pending_value*)) noexcept {
     if (one_heap()) return;                         // it goes along as it is
     if (host_heap() && in_host_heap(this)) return;  // so does who owns it
+    encode = how;
     pending_value*& head = hot().pending;
     next = head;
     from = &head;
@@ -284,8 +287,7 @@ class [[nodiscard]] future
   void link_here() noexcept requires(!detail::is_plain_result<T>) {
     if constexpr (!encodable<T>)
       if (detail::host_heap()) return;  // its thread stays where that is
-    this->encode = [](detail::pending_value* v) { static_cast<future*>(v)->to_record(); };
-    this->link();
+    this->link([](detail::pending_value* v) { static_cast<future*>(v)->to_record(); });
   }
 
   /// From "value in the frame" to "completed record".

@@ -102,6 +102,18 @@ union manual {
   ~manual() {}
 };
 
+/// A result in its child's frame. C libraries write a short text by masked stores of a whole vector register,
+/// and processors let every load of the bytes under the mask wait for those: so behind a text there must not
+/// be what the child saved of its parent's registers.
+template <class R>
+union result_room {
+  static constexpr std::size_t behind = has_room_for_text<R> ? 32 : 0;
+  R value;
+  std::byte bytes[sizeof(R) + behind];
+  result_room() noexcept {}
+  ~result_room() {}
+};
+
 // A closure of at most two words rides in registers.
 template <class F>
 constexpr bool in_registers = std::is_trivially_copyable_v<F> && sizeof(F) <= 2 * sizeof(std::uintptr_t);
@@ -156,7 +168,7 @@ struct child {
 
     // A result of one word stays in a register; a larger one in this frame, until it is known where to.
     std::uintptr_t word = 0;
-    manual<std::conditional_t<std::is_void_v<R> || by_word, char, R>> room;
+    result_room<std::conditional_t<std::is_void_v<R> || by_word, char, R>> room;
     try {
       if constexpr (std::is_void_v<R>) {
         std::move(f.value)();
