@@ -284,9 +284,10 @@ struct child {
   }
 };
 
-/// @p Thunk: what the new thread runs in; child, or a policy's (policy.hpp).
+/// @p Thunk: what the new thread runs in; child, or a policy's (policy.hpp). The type is not deduced, here
+/// and where else a future is made: clang 14 would move it out of its variable, and the value with it.
 template <template <class, class> class Thunk, class F>
-[[gnu::always_inline]] inline auto spawn_closure(F& f) {
+[[gnu::always_inline]] inline future<std::invoke_result_t<F>> spawn_closure(F& f) {
   using R = std::invoke_result_t<F>;
   static_assert(!std::is_reference_v<R>,
                 "godwit: a thread must not return a reference: what it refers to stays behind when threads "
@@ -406,7 +407,7 @@ namespace detail {
 /// Run a callable in the calling thread, but keep its outcome the way a thread's would be kept: what is
 /// not plain bytes can be encoded when the caller has to leave, and no exception stays alive meanwhile.
 template <class F>
-[[gnu::always_inline]] inline auto run_here(F&& f) {
+[[gnu::always_inline]] inline future<std::invoke_result_t<F>> run_here(F&& f) {
   using R = std::invoke_result_t<F>;
   static_assert(is_plain_result<R> || migratable<R>,
                 "godwit: the result type of this callable cannot migrate: it must be movable, and nothing "

@@ -133,7 +133,7 @@ struct lazy_child {
 };
 
 template <class F>
-[[gnu::always_inline]] inline auto spawn_lazily(F& f) {
+[[gnu::always_inline]] inline future<std::invoke_result_t<F>> spawn_lazily(F& f) {
   using R = std::invoke_result_t<F>;
   static_assert(
       !std::is_reference_v<R> && (std::is_void_v<R> || migratable<R>),

@@ -25,27 +25,32 @@ template <class T>
 [[gnu::always_inline]] inline void move_out(T& from,
                                             void* to) noexcept(std::is_nothrow_move_constructible_v<T>) {
   if constexpr (has_room_for_text<T>) {
-    // A short text goes by words, as it was written: a string's own move calls memcpy, and wider loads would
-    // wait for narrower stores. Either costs more than a spawn.
+    // By words, as it was written: a string's own move calls memcpy for a short text, and wider loads
+    // would wait for narrower stores. Either costs more than a spawn.
     using word = std::uintptr_t;
     constexpr std::size_t words = sizeof(T) / sizeof(word), room = 2;
     auto* const old_place = reinterpret_cast<std::byte*>(__builtin_addressof(from));
     auto* const place = static_cast<std::byte*>(to);
-    if (reinterpret_cast<std::byte*>(from.data()) == old_place + room * sizeof(word)) {
-      const auto text = reinterpret_cast<word>(place + room * sizeof(word));
-      std::memcpy(place, &text, sizeof text);
+    const auto copy = [&](std::size_t first, std::size_t end) __attribute__((always_inline)) {
 #pragma GCC unroll 4
-      for (std::size_t i = 1; i < words; ++i) {
+      for (std::size_t i = first; i < end; ++i) {
         word w;
         std::memcpy(&w, old_place + i * sizeof w, sizeof w);
         asm volatile("" : "+r"(w));
         std::memcpy(place + i * sizeof w, &w, sizeof w);
       }
-      return;
+    };
+    if (reinterpret_cast<std::byte*>(from.data()) == old_place + room * sizeof(word)) {
+      const auto text = reinterpret_cast<word>(place + room * sizeof(word));
+      std::memcpy(place, &text, sizeof text);
+      copy(1, words);
+    } else {
+      copy(0, room + 1);  // the last one is how long it may become
     }
+  } else {
+    new (to) T(std::move(from));
+    from.~T();
   }
-  new (to) T(std::move(from));
-  from.~T();
 }
 
 /// Move @p from to the caller, and end it.
