@@ -40,7 +40,8 @@ const char* name_of(way w) noexcept {
 }
 
 companion::companion(companion_setup setup) : setup_(std::move(setup)), ring_(new posted[setup_.receives]) {
-  next_slot_.resize(setup_.served.count);
+  for (std::uint32_t i = 0; i < setup_.served.count; ++i)
+    next_.push_back(words_of(worker_no{setup_.served.first + i}).ring);
   started_ns_.resize(std::size_t{setup_.served.count} * far::ring_entries);
   inboxes_.resize(setup_.served.count);
   for (std::size_t i = 0; i < setup_.receives; ++i)
@@ -80,10 +81,11 @@ bool companion::take_requests() {
   for (std::uint32_t i = 0; i < setup_.served.count; ++i) {
     const worker_no w{setup_.served.first + i};
     for (;;) {
-      const std::uint32_t slot = words_of(w).slot_of(next_slot_[i]);
-      entry& e = words_of(w).ring[slot];
+      entry& e = *next_[i];  // all that is touched of who has posted nothing
       if (e.now.load(std::memory_order_acquire) != state::posted) break;  // FA1
-      ++next_slot_[i];
+      far::words& words = words_of(w);
+      const auto slot = static_cast<std::uint32_t>(&e - words.ring);
+      next_[i] = &words.entry_of(slot + 1);
       e.now.store(state::taken, std::memory_order_relaxed);
       start(w, e, slot);
       any = true;

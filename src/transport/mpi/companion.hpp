@@ -202,7 +202,7 @@ class companion final : net::channel_user {
   std::uint64_t first_write_ns_ = 0;
   // So that a thief's next look need not wait for the request that it left with the victim before.
   static constexpr std::uint64_t flush_after_ns = 2'000;
-  std::vector<std::uint32_t> next_slot_;   ///< by served worker
+  std::vector<far::entry*> next_;          ///< by served worker: where its next request will be
   std::vector<std::uint64_t> started_ns_;  ///< by served worker and ring entry: calls only
   std::vector<inbox> inboxes_;             ///< by worker of this rank
   std::uint32_t unanswered_ = 0;
