@@ -14,7 +14,7 @@
 #include "gas/extents.hpp"
 #include "gas/arena.hpp"
 
-#include <deque>
+#include <list>
 #include <string>
 #include <unordered_map>
 
@@ -95,7 +95,7 @@ class allocator {
   extents extents_;
   arena arena_;
   std::unordered_map<global_address, allocation_site> sites_;  ///< check_global
-  std::deque<global_address> quarantine_;                      ///< check_global: freed, not reused yet
+  std::list<global_address> quarantine_;                       ///< check_global: freed, not reused yet
   std::uint64_t quarantine_bytes_ = 0;
   static constexpr std::uint64_t most_in_quarantine = 4 << 20;
 };

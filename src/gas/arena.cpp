@@ -116,6 +116,7 @@ void arena::ranges::give(std::byte* p, std::uint64_t bytes) {
 
 /// Some fresh blocks into a list that is empty, as many as fit a page. False: no room.
 bool arena::refill(unsigned number) {
+  if (classes_ == nullptr) classes_ = std::make_unique<size_class[]>(class_count);
   size_class& c = classes_[number];
   const std::uint64_t each = block_bytes(number);
   if (static_cast<std::uint64_t>(c.end - c.fresh) < each) {
@@ -248,7 +249,7 @@ void arena::ranges::check_invariants() const {
 
 std::uint64_t arena::live_objects() const {
   std::uint64_t live = live_ranges_;
-  for (unsigned number = 0; number < class_count; ++number) {
+  for (unsigned number = 0; classes_ != nullptr && number < class_count; ++number) {
     const size_class& c = classes_[number];
     std::uint64_t free = 0;
     for (const free_block* b = objects_.free[number]; b != nullptr; b = b->next) {
@@ -262,8 +263,10 @@ std::uint64_t arena::live_objects() const {
 
 void arena::check_invariants() const {
   ranges_.check_invariants();
-  for (const size_class& c : classes_)
+  for (unsigned number = 0; classes_ != nullptr && number < class_count; ++number) {
+    const size_class& c = classes_[number];
     GODWIT_CHECK(c.fresh <= c.ready && c.ready <= c.end, "a chunk ends behind what is used of it");
+  }
   static_cast<void>(live_objects());
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
@@ -97,7 +98,8 @@ class arena {
   std::byte* allocate_wide(std::uint64_t bytes, std::uint64_t alignment);
 
   detail::local_objects objects_;
-  size_class classes_[class_count];
+  /// Of class_count; null as long as there has been no small object. (Simulated workers are many.)
+  std::unique_ptr<size_class[]> classes_;
   std::uint64_t live_ranges_ = 0;  ///< objects
 };
 
