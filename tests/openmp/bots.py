@@ -11,6 +11,7 @@ import argparse
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -56,6 +57,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="beginnings of names, with commas")
     args = parser.parse_args()
+    found = shutil.which(args.launcher)
+    if found is None:
+        parser.error(f"there is no {args.launcher}: --launcher says where it is")
+    args.launcher = os.path.abspath(found)
     programs, inputs = os.path.join(args.folder, "bin"), os.path.join(args.folder, "inputs")
     if not os.path.isdir(programs):
         parser.error(f"{programs} is not there: build BOTS first (see --help)")
