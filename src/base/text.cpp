@@ -37,23 +37,11 @@ std::string demangled(const char* name) {
 }
 
 std::string brief(std::string_view name) {
-  constexpr std::size_t most = 160;
+  constexpr std::size_t most = 400, tail = 100;
+  constexpr std::string_view gap = "...";
   if (name.size() <= most) return std::string(name);
-  std::string text;
-  int depth = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool of_operator = text.ends_with("operator") || text.ends_with("operator<");
-    const bool arrow = i != 0 && name[i - 1] == '-';
-    if (name[i] == '<' && !(depth == 0 && of_operator)) {
-      if (depth++ == 0) text += "<...>";
-    } else if (name[i] == '>' && depth > 0 && !arrow) {
-      --depth;
-    } else if (depth == 0) {
-      text += name[i];
-    }
-  }
-  if (text.size() > most) text.replace(most, std::string::npos, "...");
-  return text;
+  std::string text(name.substr(0, most - tail - gap.size()));
+  return text.append(gap).append(name.substr(name.size() - tail));
 }
 
 std::string hexadecimal(std::uint64_t value) {

@@ -20,7 +20,7 @@ std::string first_line(const std::string& path);
 /// A symbol of C++ as it stands in the source; others as they are.
 std::string demangled(const char* name);
 
-/// A name short enough for a message: of a long one, what its templates are given is left out, and the end.
+/// A name short enough for a message: the begin and the end of a long one.
 std::string brief(std::string_view name);
 
 /// "0x1c"

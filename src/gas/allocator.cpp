@@ -4,6 +4,7 @@
 #include <godwit/global_memory.hpp>
 
 #include "base/lock.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "gas/heat.hpp"
 
 #include <algorithm>
@@ -153,6 +154,11 @@ void allocator::empty_quarantine(std::uint64_t left) noexcept {
   }
 }
 
+namespace {
+/// By its address ThreadSanitizer knows that what was freed was used before what is allocated.
+constexpr char freed_before_ = 0;
+}  // namespace
+
 global_address allocator::take_object(std::uint64_t bytes, std::uint64_t alignment) {
   drain_returned();
   const std::uint64_t wanted = std::max<std::uint64_t>(bytes, 1);
@@ -180,6 +186,7 @@ global_address allocator::take_object(std::uint64_t bytes, std::uint64_t alignme
 global_address allocator::allocate_local(std::uint64_t bytes, std::uint64_t alignment, detail::place where) {
   const global_address at = take_object(bytes, alignment);
   if (check_.on()) sites_[at] = {bytes, where};
+  base::happens_after(&freed_before_);
   return at;
 }
 
@@ -212,6 +219,7 @@ global_address allocator::allocate(std::uint64_t bytes, std::uint64_t alignment,
   if (force_movable_ && how.block_bytes % directory::page_bytes == 0) spread.movable = true;
   const global_address at = allocate_shared(std::max<std::uint64_t>(bytes, 1), alignment, spread);
   if (check_.on()) sites_[at] = {bytes, where};
+  base::happens_after(&freed_before_);
   return at;
 }
 
@@ -330,6 +338,7 @@ void allocator::other_size(global_address at, std::uint64_t allocated, std::uint
 }
 
 void allocator::free(global_address at, std::uint64_t bytes, detail::place where) {
+  base::happens_before(&freed_before_);
   if (where_.is_shared(at)) return free_shared(at, bytes, where);
   if (!where_.is_local(at)) blocks_.bad_address(at, bytes, "free");
   free_local(at, bytes, where);

@@ -68,13 +68,10 @@ TEST(code_place, headers_that_others_include) {
 
 TEST(code_place, long_names_leave_room_for_what_is_to_be_said) {
   using godwit::base::brief;
-  EXPECT_EQ(brief("a::f<int>(long)"), "a::f<int>(long)");
-  const std::string long_type = "std::vector<" + std::string(200, 'x') + ", std::less<int> >";
-  EXPECT_EQ(brief("auto a::spawn<" + long_type + ">(int)::{lambda()#1}::f"),
-            "auto a::spawn<...>(int)::{lambda()#1}::f");
-  EXPECT_EQ(brief("b::operator<< <" + long_type + ">(int)"), "b::operator<< <...>(int)");
-  EXPECT_EQ(brief("b::operator< <decltype (x->y)" + long_type + ">()"), "b::operator< <...>()");
-  EXPECT_EQ(brief(std::string(500, 'y')), std::string(160, 'y') + "...");
+  const std::string as_it_is(400, 'x');
+  EXPECT_EQ(brief(as_it_is), as_it_is);
+  EXPECT_EQ(brief("auto a::spawn<" + std::string(2000, 'y') + ">(int)"),
+            "auto a::spawn<" + std::string(400 - 14 - 103, 'y') + "..." + std::string(94, 'y') + ">(int)");
 }
 
 TEST(code_place, knows_shared_libraries) {

@@ -130,11 +130,10 @@ TEST_F(exposing, encodes_what_lies_in_the_frames_that_may_leave) {
   here.region_low = address(on_stack[0]);
   here.region_high = address(on_stack[3]) + sizeof on_stack[3];
   for (detail::pending_value* v : {&on_stack[0], &on_stack[1], &on_stack[2], &on_stack[3], &elsewhere}) {
-    v->encode = [](detail::pending_value* p) {
+    v->link([](detail::pending_value* p) {
       encoded.push_back(p);
       p->unlink();
-    };
-    v->link();
+    });
   }
   it.encode_pending(address(on_stack[1]), address(on_stack[3]));
   EXPECT_EQ(encoded, (std::vector<detail::pending_value*>{&elsewhere, &on_stack[2], &on_stack[1]}));

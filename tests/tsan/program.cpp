@@ -179,6 +179,18 @@ void global_words() {
   writer.join();
 }
 
+/// What one thread has freed another one gets.
+void global_memory_again() {
+  constexpr int size = 2000;
+  gw::for_each(12, [](int row) {
+    const auto p = gw::allocate<int>(size, gw::distribution::blocked());
+    gw::for_each(
+        gw::global_span<int>(p, size), [=](int& x) { x = row; }, gw::grain{500});
+    need(gw::reduce(p, p + size) == row * size, "the sum of the row");
+    gw::deallocate(p, size);
+  });
+}
+
 void appended() {
   gw::global_vector<std::uint64_t> odd;
   const auto out = odd.begin_append(1000);
@@ -223,6 +235,7 @@ void right() {
     control_objects();
     algorithms();
     global_words();
+    global_memory_again();
     appended();
     descriptors();
   }
