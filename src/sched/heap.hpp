@@ -130,9 +130,9 @@ class heap {
   object* made(object* o, object_kind kind, std::uint32_t c, std::size_t size) noexcept {
     GODWIT_ASSERT(c != 0 && c < classes && size == bytes_of(c), "the size is that of the class");
     GODWIT_ASSERT(live_ == 0 || at(live_)->prev == 0, "nothing lies before the first live object");
-    base::settle();  // of late stores to what was here before, perhaps with other bounds
     o->size_class = static_cast<std::uint16_t>(c);
     o->kind = kind;
+    base::settle();  // of late stores to what was here before
     o->freed.store(freed_not, std::memory_order_relaxed);
     o->prev = 0;
     o->next = live_;
