@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <sys/mman.h>
@@ -27,10 +26,10 @@ struct heap_fixture {
   std::byte* base;
   word live{0};
   heap h;
-  explicit heap_fixture(std::size_t n = 64 << 20, bool scarce = false) : bytes(n) {
+  explicit heap_fixture(std::size_t n = 64 << 20) : bytes(n) {
     base = static_cast<std::byte*>(
         mmap(nullptr, head + n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-    h.init(base, base + head, n, &live, true, scarce);
+    h.init(base, base + head, n, &live);
   }
   ~heap_fixture() { munmap(base, head + bytes); }
   heap_fixture(const heap_fixture&) = delete;
@@ -141,8 +140,8 @@ TEST(heap, large_objects_come_and_go) {
   EXPECT_EQ(f.h.used_bytes(), 0u);
 }
 
-void random_life_with_contents(bool scarce) {
-  heap_fixture f(128 << 20, scarce);
+TEST(heap, random_life_with_contents) {
+  heap_fixture f(128 << 20);
   struct one {
     object* o;
     std::size_t bytes;
@@ -173,41 +172,6 @@ void random_life_with_contents(bool scarce) {
   f.h.collect();
   EXPECT_EQ(f.live_objects(), static_cast<int>(live.size()));
   f.h.check_invariants();
-}
-
-TEST(heap, random_life_with_contents) { random_life_with_contents(false); }
-TEST(heap, random_life_with_contents_where_memory_is_scarce) { random_life_with_contents(true); }
-
-// Stacks of all sizes, one or two at a time, given back by others.
-TEST(heap, where_memory_is_scarce_room_is_used_again_by_other_sizes) {
-  std::size_t room[2];
-  for (const bool scarce : {false, true}) {
-    heap_fixture f(1 << 20, scarce);
-    object* highest = nullptr;
-    object* before = nullptr;
-    small_random r(5);
-    for (int i = 0; i < 1000; ++i) {
-      object* o = f.h.allocate(object_kind::image, 1000 + r.below(5000));
-      highest = std::max(highest, o);
-      if (before != nullptr) before->freed.store(freed_marked, std::memory_order_release);
-      before = o;
-    }
-    room[scarce ? 1 : 0] =
-        static_cast<std::size_t>(reinterpret_cast<std::byte*>(highest) - f.base) - heap_fixture::head;
-    f.h.check_invariants();
-  }
-  EXPECT_LT(room[1], std::size_t{24} << 10);
-  EXPECT_LT(room[1], room[0] / 2);
-}
-
-TEST(heap, where_memory_is_scarce_an_empty_one_begins_anew) {
-  heap_fixture f(1 << 20, true);
-  std::vector<object*> all;
-  for (int i = 0; i < 50; ++i) all.push_back(f.h.allocate(object_kind::record, 128));
-  for (int i = 1; i < 50; ++i) all[static_cast<std::size_t>(i)]->freed.store(freed_marked);
-  f.h.collect();
-  f.h.check_invariants();
-  EXPECT_EQ(f.h.allocate(object_kind::image, 10'000), all[1]) << "behind the one that lives";
 }
 
 // The owner allocates and writes; another thread reads and frees: what a migrated consumer does.
