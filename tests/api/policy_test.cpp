@@ -14,7 +14,9 @@
 #include <atomic>
 #include <cfenv>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -535,6 +537,43 @@ TEST(policy, impossible_combinations_are_refused) {
   o.span = true;
   EXPECT_NE(failure(o, [] {}).find("span=1"), std::string::npos);
   EXPECT_THROW(gw::with_policy(gw::choice::named{"eager"}, [](auto) {}), std::invalid_argument);
+}
+
+/// Between its first two members lies half a word, which belongs to nobody.
+struct with_a_gap {
+  int low;
+  long more[4];
+  long operator()() const {
+    gw::yield();  // where steals are forced, it goes on elsewhere
+    return more[3];
+  }
+};
+
+TEST(policy, iso_takes_no_bytes_between_members_for_a_reference) {
+  with_a_gap probe{};
+  if (!gw::detail::clear_padding(probe)) GTEST_SKIP() << "this compiler cannot clear them";
+  if (!is_asked_for("iso")) return;
+  for (const char* force : {"none", "parents", "children", "random"}) {
+    gw::options o = support::schedule(2, force, 0, support::base_seed());
+    o.policy = gw::choice::named{"iso"};
+    EXPECT_EQ(gw::run<long>(
+                  [] {
+                    long sum = 0;
+                    for (long i = 0; i < 50; ++i) {
+                      with_a_gap f{};
+                      const auto local = reinterpret_cast<std::uintptr_t>(&sum);
+                      std::memcpy(static_cast<void*>(&f), &local, sizeof local);  // the gap, too
+                      f.more[3] = i;
+                      asm volatile("" : : "r"(&f) : "memory");
+                      auto g = gw::policies::iso::spawn(f);
+                      sum += g.join();
+                    }
+                    return sum;
+                  },
+                  o),
+              1225)
+        << force;
+  }
 }
 
 TEST(policy, iso_stacks_that_are_used_up_are_reported) {
