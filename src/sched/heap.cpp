@@ -1,6 +1,7 @@
 // See heap.hpp.
 #include "sched/heap.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/lock.hpp"
@@ -21,8 +22,8 @@ std::size_t heap::large_bytes_of(std::uint32_t c) noexcept {
   return (std::size_t{1} << log) + ((c - small_classes - 1) % 4 + 1) * (std::size_t{1} << (log - 2));
 }
 
-void heap::init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head,
-                bool give_back) noexcept {
+void heap::init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head, bool give_back,
+                bool scarce) noexcept {
   *this = heap();
   GODWIT_ASSERT(((reinterpret_cast<std::uintptr_t>(segment_base) | reinterpret_cast<std::uintptr_t>(begin)) &
                  (grain - 1)) == 0 &&
@@ -33,24 +34,42 @@ void heap::init(std::byte* segment_base, std::byte* begin, std::size_t bytes, wo
   end_ = begin + bytes;
   live_head_ = live_head;
   give_back_ = give_back;
+  scarce_ = scarce;
+  limit_ = scarce ? first_limit_if_scarce : first_limit;
+}
+
+/// After a pass: of what is in use before the next one.
+std::size_t heap::next_limit() const noexcept {
+  return scarce_ ? used_ + std::max(used_ / 4, first_limit_if_scarce) : std::max(used_ * 2, first_limit);
+}
+
+/// Where objects of class @p c come from: from free ones. 0: there are none. If memory is scarce, those of
+/// larger classes will do, whole: others may still look at what was there, and find an object's head. Small
+/// objects, which stay longer, do not take the room of stacks.
+std::uint32_t heap::free_class_for(std::uint32_t c) const noexcept {
+  const std::uint32_t end = !scarce_ ? c + 1 : c <= small_classes ? small_classes + 1 : classes;
+  for (; c < end; ++c)
+    if (free_[c] != 0) return c;
+  return 0;
 }
 
 object* heap::allocate_slowly(object_kind kind, std::size_t bytes) noexcept {
   if (queue_head_ != nullptr && queue_head_->load(std::memory_order_relaxed) != 0) drain_queue(false);
   if (used_ > limit_) {
     collect();
-    limit_ = used_ * 2 > first_limit ? used_ * 2 : first_limit;
+    limit_ = next_limit();
   }
-  const std::uint32_t c = class_of(bytes);
-  const std::size_t size = bytes_of(c);
+  std::uint32_t c = class_of(bytes);
+  std::size_t size = bytes_of(c);
   GODWIT_ASSERT(bytes >= sizeof(object) && size >= bytes, "the class holds what was asked for, and a head");
   if (free_[c] == 0 && size > static_cast<std::size_t>(end_ - fresh_)) {
     if (queue_head_ != nullptr) drain_queue(true);
     collect();
   }
   object* o;
-  if (free_[c] != 0) {
-    o = take_free(c);
+  if (const std::uint32_t from = free_class_for(c); from != 0) {
+    o = take_free(c = from);
+    size = bytes_of(c);
   } else if (size <= static_cast<std::size_t>(end_ - fresh_)) {
     o = reinterpret_cast<object*>(fresh_);
     fresh_ += size;

@@ -43,9 +43,10 @@ class heap {
   static constexpr std::size_t grain = 64;
 
   /// @p segment_base common address of the own segment, [begin, begin + bytes) the range to manage.
-  /// @p give_back: pages of large freed objects go back to the system.
+  /// @p give_back: pages of large freed objects go back to the system. @p scarce: few bytes count more than
+  /// the time of an allocation, as there are many heaps in this process.
   void init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head,
-            bool give_back = true) noexcept;
+            bool give_back = true, bool scarce = false) noexcept;
 
   /// Policy locked_free: others give objects back through this queue (see locked_queue) instead of marking
   /// them. @p turn: of waiting for that lock, in a heap that is full.
@@ -103,6 +104,8 @@ class heap {
   static constexpr std::size_t classes = 176;
   static constexpr std::uint32_t small_classes = 16;
   object* allocate_slowly(object_kind kind, std::size_t bytes) noexcept;
+  std::size_t next_limit() const noexcept;
+  std::uint32_t free_class_for(std::uint32_t c) const noexcept;
   void give_back_pages(object* o) noexcept;
   void drain_queue(bool waits) noexcept;
   static std::uint32_t class_of(std::size_t bytes) noexcept;
@@ -144,14 +147,14 @@ class heap {
     return static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(o) - base_);
   }
 
-  /// Of what is in use before the first pass for what others have given back; later ones are at twice of what
-  /// was left.
-  static constexpr std::size_t first_limit = 32 << 10;
+  /// Of what is in use before the first pass for what others have given back; see next_limit.
+  static constexpr std::size_t first_limit = 32 << 10, first_limit_if_scarce = 1 << 10;
 
   std::byte* base_ = nullptr;
   std::byte* fresh_ = nullptr;  // never used yet: [fresh_, end_)
   std::byte* end_ = nullptr;
   bool give_back_ = true;
+  bool scarce_ = false;
   word* live_head_ = nullptr;
   word* queue_lock_ = nullptr;  // of public_words; null: local collection
   word* queue_head_ = nullptr;

@@ -65,7 +65,8 @@ void worker::init(const worker_setup& setup) noexcept {
   const auto& l = here_.memory->where();
   std::byte* base = here_.memory->common();
   // A network card may have registered the pages of a job of several hosts: they must not change.
-  heap_.init(base, base + l.heap, l.heap_bytes, &here_.words->live, here_.one_host());
+  heap_.init(base, base + l.heap, l.heap_bytes, &here_.words->live, here_.one_host(),
+             here_.shape.takes_turns);
   deque_.init(&hot, here_.words, reinterpret_cast<spawn_slot*>(base + l.slots), turn_at_lock, delay_step);
   carried_.init(here_.words, reinterpret_cast<spawn_slot*>(base + l.slots) + 1);
   ready_ = ready_queue(*here_.memory, *here_.words, here_.holder(), here_.workers == 1, turn_at_lock);

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <sys/mman.h>
@@ -26,10 +27,10 @@ struct heap_fixture {
   std::byte* base;
   word live{0};
   heap h;
-  explicit heap_fixture(std::size_t n = 64 << 20) : bytes(n) {
+  explicit heap_fixture(std::size_t n = 64 << 20, bool scarce = false) : bytes(n) {
     base = static_cast<std::byte*>(
         mmap(nullptr, head + n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-    h.init(base, base + head, n, &live);
+    h.init(base, base + head, n, &live, true, scarce);
   }
   ~heap_fixture() { munmap(base, head + bytes); }
   heap_fixture(const heap_fixture&) = delete;
@@ -140,8 +141,8 @@ TEST(heap, large_objects_come_and_go) {
   EXPECT_EQ(f.h.used_bytes(), 0u);
 }
 
-TEST(heap, random_life_with_contents) {
-  heap_fixture f(128 << 20);
+void random_life_with_contents(bool scarce) {
+  heap_fixture f(128 << 20, scarce);
   struct one {
     object* o;
     std::size_t bytes;
@@ -171,6 +172,46 @@ TEST(heap, random_life_with_contents) {
   }
   f.h.collect();
   EXPECT_EQ(f.live_objects(), static_cast<int>(live.size()));
+  f.h.check_invariants();
+}
+
+TEST(heap, random_life_with_contents) { random_life_with_contents(false); }
+TEST(heap, random_life_with_contents_where_memory_is_scarce) { random_life_with_contents(true); }
+
+// Stacks of all sizes, one or two at a time, given back by others.
+TEST(heap, where_memory_is_scarce_room_is_used_again_by_other_sizes) {
+  std::size_t room[2];
+  for (const bool scarce : {false, true}) {
+    heap_fixture f(1 << 20, scarce);
+    object* highest = nullptr;
+    object* before = nullptr;
+    small_random r(5);
+    for (int i = 0; i < 1000; ++i) {
+      object* o = f.h.allocate(object_kind::image, 1000 + r.below(5000));
+      highest = std::max(highest, o);
+      if (before != nullptr) before->freed.store(freed_marked, std::memory_order_release);
+      before = o;
+    }
+    room[scarce ? 1 : 0] =
+        static_cast<std::size_t>(reinterpret_cast<std::byte*>(highest) - f.base) - heap_fixture::head;
+    f.h.check_invariants();
+  }
+  EXPECT_LT(room[1], std::size_t{24} << 10);
+  EXPECT_LT(room[1], room[0] / 2);
+}
+
+// What others still look at stays an object of its size: it is never cut anew.
+TEST(heap, where_memory_is_scarce_a_free_object_serves_smaller_ones_whole) {
+  heap_fixture f(1 << 20, true);
+  object* const large = f.h.allocate(object_kind::image, 10'000);
+  const std::size_t room = heap::room_of(*large);
+  f.h.free(large);
+  object* const small = f.h.allocate(object_kind::image, 3'000);
+  EXPECT_EQ(small, large);
+  EXPECT_EQ(heap::room_of(*small), room);
+  EXPECT_NE(f.h.allocate(object_kind::record, 64), large + 1) << "nothing begins inside it";
+  f.h.free(small);
+  EXPECT_EQ(f.h.allocate(object_kind::image, 10'000), large);
   f.h.check_invariants();
 }
 
