@@ -1,8 +1,11 @@
 // See environment.hpp. The strings stay where they are: they are only ever read.
 #include "base/environment.hpp"
 
+#include "base/options.hpp"
+
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <unistd.h>
 
 namespace godwit::base {
@@ -15,6 +18,11 @@ void move_environment() {
   std::copy_n(environ, n, moved);
   moved[n] = nullptr;
   environ = moved;
+}
+
+bool environment_asks(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && read_switch(value).value_or(false);
 }
 
 }  // namespace godwit::base

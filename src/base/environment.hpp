@@ -9,4 +9,7 @@ namespace godwit::base {
 /// working when that stack becomes read-only. Local.
 void move_environment();
 
+/// It has this variable, which is a switch that is on ("1", "yes"...).
+bool environment_asks(const char* variable);
+
 }  // namespace godwit::base

@@ -158,8 +158,8 @@ constexpr option_info table[] = {
              "auto: in debug builds",
      .choices = {"auto", "on", "off"}, .zero_one = {"off", "on"}},
     {.name = "check_heap", .group = debugging, .field = &options::check_heap, .what = "a switch",
-     .help = "report what threads allocated in the heap that workers share and nobody freed, with the lines "
-             "(docs/heap.md)"},
+     .help = "report what threads allocated in the heap that workers share and nobody freed, with the lines; "
+             "in the environment also what they changed of main's memory (docs/heap.md)"},
     {.name = "sim_machine", .group = simulation, .field = &options::sim_machine, .what = "a machine",
      .help = "substrate sim: a machine that the library knows, or the path of its file; and what is "
              "different, such as wisteria,latency_ns=500 (docs/scale.md)"},

@@ -57,10 +57,13 @@ void find_code() noexcept {
         const char* const slash = std::strrchr(object->dlpi_name, '/');
         const std::string_view name = slash != nullptr ? slash + 1 : object->dlpi_name;
         auto& p = *static_cast<place*>(found);
-        code* const c = name.starts_with("libc.so") ? &p.c_library
-                        : name.starts_with("ld")    ? &p.loader
-                                                    : nullptr;
-        if (c == nullptr || name.find(".so") == name.npos) return 0;
+        const bool is_library = name.find(".so") != name.npos;
+        code* const c = !is_library                                                         ? &p.program
+                        : name.starts_with("libc.so")                                       ? &p.c_library
+                        : name.starts_with("libstdc++.so") || name.starts_with("libc++.so") ? &p.cpp_library
+                        : name.starts_with("ld")                                            ? &p.loader
+                                                                                            : nullptr;
+        if (c == nullptr) return 0;
         for (unsigned i = 0; i < object->dlpi_phnum; ++i)
           if (const auto& part = object->dlpi_phdr[i]; part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0)
             *c = {object->dlpi_addr + part.p_vaddr, part.p_memsz};

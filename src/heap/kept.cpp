@@ -143,6 +143,11 @@ std::string find_kept() {
   return {};
 }
 
+std::span<const std::uintptr_t> kept_in(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  const auto first = std::lower_bound(kept_.begin(), kept_.end(), begin);
+  return {first, std::lower_bound(first, kept_.end(), end)};
+}
+
 void forget_kept() noexcept {
   kept_ = {};
   types_ = {};

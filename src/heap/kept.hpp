@@ -9,6 +9,8 @@
 // Called by src/runtime. Document: docs/kept.md. Test: tests/heap/kept_test.cpp.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 namespace godwit::heap {
@@ -19,6 +21,9 @@ namespace godwit::heap {
 std::string find_kept();
 /// In a process that was forked since: they stay from now on.
 void keep();
+/// Their blocks of counts that begin at [begin, end): addresses, rising. Each is | table | counts |, a word
+/// each.
+std::span<const std::uintptr_t> kept_in(std::uintptr_t begin, std::uintptr_t end) noexcept;
 /// This process needs to know of them no more.
 void forget_kept() noexcept;
 

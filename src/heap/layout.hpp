@@ -126,8 +126,9 @@ struct place {
   std::uintptr_t begin = std::uintptr_t{1} << 63;  ///< of the spans
   std::uint64_t bytes = 0;                         ///< of the spans
   common* all = nullptr;
-  bool forgotten = false;  ///< blocks stay as they are: a forked child, or a heap that may be torn
-  code c_library, loader;  ///< what they allocate for themselves belongs to the process
+  bool forgotten = false;     ///< blocks stay as they are: a forked child, or a heap that may be torn
+  code c_library, loader;     ///< what they allocate for themselves belongs to the process
+  code cpp_library, program;  ///< the latter: without what it is linked with
 
   bool holds(const void* p) const noexcept { return reinterpret_cast<std::uintptr_t>(p) - begin < bytes; }
 };

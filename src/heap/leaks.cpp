@@ -1,14 +1,14 @@
 // See leaks.hpp.
 #include "heap/leaks.hpp"
 
-#include "base/code_place.hpp"
 #include "heap/heap.hpp"
+#include "heap/mains_blocks.hpp"
 #include "heap/private_pages.hpp"
 #include "heap/record.hpp"
+#include "heap/site_lines.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,7 +17,6 @@ namespace godwit::heap {
 namespace {
 
 constexpr std::size_t most_sites = 40;  // whose lines are looked for: the largest
-constexpr std::size_t most_lines = 3;   // of a site
 
 /// Calls f(block) of all blocks that small or large runs have, in use or not.
 template <class F>
@@ -80,38 +79,10 @@ class search {
   std::vector<std::pair<const std::byte*, std::uint64_t>> found_;
 };
 
-struct sum {
-  std::uint64_t blocks = 0, bytes = 0;
-  void add(const sum& s) noexcept {
-    blocks += s.blocks;
-    bytes += s.bytes;
-  }
-  std::string text() const {
-    return std::to_string(blocks) + (blocks == 1 ? " block (" : " blocks (") + std::to_string(bytes) +
-           " bytes)";
-  }
-};
-
-/// Blocks that one line has allocated.
-struct leak {
-  std::string place, line;
-  std::string callers;  ///< of most of its bytes
+/// Blocks that one line has allocated, and callers of most of its bytes.
+struct leak : site_line {
   sum left;
 };
-
-leak leak_of(const site& s, const sum& left) {
-  const auto* const end = std::find(std::begin(s.callers), std::end(s.callers), 0u);
-  const std::vector<std::string> lines = base::code_places({std::begin(s.callers), end}, most_lines);
-  leak l{base::place_in_line(lines.front()), lines.front(), "", left};
-  std::string before;
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    const std::string place = base::place_in_line(lines[i]);
-    if (place == before) continue;
-    l.callers += (before.empty() ? ", called at " : ", ") + place;
-    before = place;
-  }
-  return l;
-}
 
 bool has_more(const sum& a, const sum& b) noexcept { return a.bytes > b.bytes; }
 
@@ -126,7 +97,7 @@ void print_leaks(const allocations& all, std::vector<std::pair<std::uint32_t, su
       rest.add(sites[i].second);
       continue;
     }
-    leak l = leak_of(all.sites[sites[i].first], sites[i].second);
+    leak l{line_of(all.sites.rows[sites[i].first].callers), sites[i].second};
     const auto same =
         std::find_if(leaks.begin(), leaks.end(), [&](const leak& o) { return o.place == l.place; });
     if (same != leaks.end())
@@ -136,14 +107,14 @@ void print_leaks(const allocations& all, std::vector<std::pair<std::uint32_t, su
   }
   std::stable_sort(leaks.begin(), leaks.end(),
                    [](const leak& a, const leak& b) { return has_more(a.left, b.left); });
-  if (rest.blocks != 0) leaks.push_back({"", "other places", "", rest});
+  if (rest.blocks != 0) leaks.push_back({{"", "other places", ""}, rest});
   for (const leak& l : leaks)
     std::fprintf(stderr, "godwit: heap: %s left by threads, allocated at %s%s\n", l.left.text().c_str(),
                  l.line.c_str(), l.callers.c_str());
 }
 
 void report(allocations& all) {
-  std::vector<sum> of_site(allocations::site_count);
+  std::vector<sum> of_site(site_table::count);
   sum reached;
   each_block([&](const std::byte* block) {
     const std::uint64_t word = all.of(block).word.load(std::memory_order_relaxed);
@@ -172,7 +143,11 @@ void report_leaks(const stack::range& own) {
       return true;
     });
   }
-  if (all.searched.fetch_add(1, std::memory_order_acq_rel) + 1 == here.all->part_count) report(all);
+  add_changes(all);
+  if (all.searched.fetch_add(1, std::memory_order_acq_rel) + 1 == here.all->part_count) {
+    report(all);
+    print_changes(all);
+  }
   go_on(had);
 }
 

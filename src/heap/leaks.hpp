@@ -12,8 +12,8 @@
 namespace godwit::heap {
 
 /// In a worker whose allocations are recorded, at its end, on the stack @p own: the last one of the heap's
-/// workers prints what has leaked. Else nothing. Reads all private memory of the process that it has touched;
-/// finding lines takes up to some seconds.
+/// workers prints what has leaked, and what threads have changed of main's (mains_blocks.hpp). Else nothing.
+/// Reads all private memory of the process that it has touched; finding lines takes up to some seconds.
 void report_leaks(const stack::range& own);
 
 }  // namespace godwit::heap

@@ -6,7 +6,6 @@
 #include "heap/malloc.hpp"
 #include "heap/part.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <utility>
@@ -21,46 +20,33 @@ constinit next_functions before_;         // what next_ was
 constinit stack_end* end_ = nullptr;      // null: stacks can be followed to their ends
 constexpr std::uint32_t most_looks = 64;  // for a place in the table of sites
 
-/// Each once, so that recursion does not make a site of every path to it.
-struct callers {
-  unsigned frames = 0;
-  unsigned count = 0;
-  std::uintptr_t code[site::most_callers];
+}  // namespace
 
-  void add(std::uintptr_t c) noexcept {
-    ++frames;
-    if (std::find(code, code + count, c) == code + count) code[count++] = c;
-  }
-};
-
-[[GODWIT_IN_MALLOC, gnu::noinline]] callers find_callers() noexcept {
+[[GODWIT_IN_MALLOC, gnu::noinline]] caller_list find_callers(std::uintptr_t end) noexcept {
   // Who calls malloc is there, and so is the address that it comes back to. Further callers may be at another
   // worker, and what is left of their frames must not be followed.
   constexpr unsigned always_there = 2;
   const auto own_begin = reinterpret_cast<std::uintptr_t>(__start_godwit_malloc),
              own_end = reinterpret_cast<std::uintptr_t>(__stop_godwit_malloc);
-  const std::uintptr_t end = end_ != nullptr ? end_() : ~std::uintptr_t{0};
-  callers c;
+  caller_list c;
   base::walk_stack([&](std::uintptr_t code, std::uintptr_t low) noexcept {
     if (c.count == 0 && code - own_begin <= own_end - own_begin) return true;
     c.add(code);
-    return c.frames < always_there || (c.frames < site::most_callers && low < end);
+    return c.frames < always_there || (c.frames < caller_list::most && low < end);
   });
   return c;
 }
 
-/// The number of the site of these callers.
-std::uint32_t site_of(const callers& c) noexcept {
+std::uint32_t site_table::number_of(const caller_list& c) noexcept {
   std::uint64_t hash = 1;
   for (unsigned i = 0; i < c.count; ++i) {
     hash = (hash ^ c.code[i]) * 0x9E37'79B9'7F4A'7C15u;
     hash ^= hash >> 29;
   }
   hash |= 1;
-  allocations& all = *here.all->recorded;
   for (std::uint32_t look = 0; look < most_looks; ++look) {
-    const auto number = static_cast<std::uint32_t>(1 + (hash / 2 + look) % (allocations::site_count - 1));
-    site& s = all.sites[number];
+    const auto number = static_cast<std::uint32_t>(1 + (hash / 2 + look) % (count - 1));
+    site& s = rows[number];
     std::uint64_t has = s.hash.load(std::memory_order_relaxed);
     if (has == 0 && s.hash.compare_exchange_strong(has, hash, std::memory_order_relaxed)) {
       std::copy_n(c.code, c.count, s.callers);
@@ -70,6 +56,8 @@ std::uint32_t site_of(const callers& c) noexcept {
   }
   return 0;
 }
+
+namespace {
 
 /// What a call of malloc asks for.
 struct request {
@@ -88,11 +76,11 @@ struct request {
 [[GODWIT_IN_MALLOC, gnu::noinline]] request look() noexcept {
   part* const own = std::exchange(recorded, nullptr);  // what the unwinder allocates is its own
   if (own == nullptr) return {};
-  const callers c = find_callers();
+  const caller_list c = find_callers(end_ != nullptr ? end_() : ~std::uintptr_t{0});
   recorded = own;
   const auto* const caller = reinterpret_cast<const void*>(c.count != 0 ? c.code[0] : 0);
   if (here.c_library.holds(caller) || here.loader.holds(caller)) return {};
-  return {own, site_of(c)};
+  return {own, here.all->recorded->sites.number_of(c)};
 }
 
 [[GODWIT_IN_MALLOC]] void* recorded_malloc(std::size_t bytes) noexcept {

@@ -21,6 +21,7 @@
 #include "base/thread_sanitizer.hpp"
 #include "base/valgrind.hpp"
 #include "base/world.hpp"
+#include "heap/mains_blocks.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/forked.hpp"
 #include "runtime/mpi_session.hpp"
@@ -148,6 +149,7 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     ~release() { busy.store(false, std::memory_order_seq_cst); }
   } release_at_end;
   const runtime::shared_objects::pause in_no_scope;
+  const heap::unrecorded allocations;
   try {
     options opts;
     std::string problem;

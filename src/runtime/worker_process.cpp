@@ -25,6 +25,7 @@
 #include "heap/heap.hpp"
 #include "heap/kept.hpp"
 #include "heap/leaks.hpp"
+#include "heap/mains_blocks.hpp"
 #include "runtime/debugger.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/faults.hpp"
@@ -175,6 +176,7 @@ void on_own_stack(void* launched) {
   sched::this_worker().keep_with(map.own_private_heap);
   base::set_fatal_hook(tell_supervisor);
   heap::keep();
+  heap::remember_mains_blocks(what.opts.check_heap);
   map.mpi_code = forbid_mpi();
   if (what.heap != nullptr) {
     const auto heap = reinterpret_cast<std::uintptr_t>(what.heap->base());

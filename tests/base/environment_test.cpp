@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 extern "C" char** environ;
 
@@ -22,6 +23,21 @@ TEST(environment, survives_its_move) {
   ASSERT_EQ(::setenv("GODWIT", "bar-tailed", 1), 0);
   EXPECT_EQ(std::string(std::getenv("GOOSE")), "bar-headed, a word that is longer");
   EXPECT_EQ(std::string(std::getenv("GODWIT")), "bar-tailed");
+}
+
+TEST(environment, a_switch_is_asked_for) {
+  for (const auto& [value, on] : {std::pair{"1", true},
+                                  {"YES", true},
+                                  {"on", true},
+                                  {"0", false},
+                                  {"off", false},
+                                  {"", false},
+                                  {"goose", false}}) {
+    ::setenv("GOOSE", value, 1);
+    EXPECT_EQ(godwit::base::environment_asks("GOOSE"), on) << value;
+  }
+  ::unsetenv("GOOSE");
+  EXPECT_FALSE(godwit::base::environment_asks("GOOSE"));
 }
 
 }  // namespace

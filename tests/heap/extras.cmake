@@ -4,8 +4,10 @@ if(TARGET heap_leaks)  # lines are known where there is debug information
   add_library(heap_leaks_library SHARED ${here}/leaks_library.cpp)
   target_include_directories(heap_leaks_library PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(heap_leaks_library PRIVATE -g)
-  target_link_libraries(heap_leaks PRIVATE heap_leaks_library)
-  target_compile_options(heap_leaks PRIVATE -g)
+  foreach(test heap_leaks heap_mains_blocks)
+    target_link_libraries(${test} PRIVATE heap_leaks_library)
+    target_compile_options(${test} PRIVATE -g)
+  endforeach()
 endif()
 # Which substrate a program has that cannot share a heap (docs/heap.md, Programs that cannot share it). With a sanitizer: this build's own.
 if(NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_CROSSCOMPILING AND (main_build OR sanitized))

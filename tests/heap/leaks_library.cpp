@@ -1,4 +1,4 @@
-// A shared library that knows nothing of Godwit, and allocates. For leaks_test.cpp.
+// A shared library that knows nothing of Godwit, and allocates. For leaks_test.cpp, mains_blocks_test.cpp.
 #include "heap/leaks_library.hpp"
 
 #include <cstdlib>

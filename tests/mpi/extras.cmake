@@ -118,6 +118,21 @@ if(NOT sanitized)
   endforeach()
 endif()
 
+# Mains whose objects threads change.
+if(NOT sanitized AND godwit_mpi_families)
+  add_executable(mpi_changed_mains ${godwit_mpi_tests_dir}/changed_mains.cpp)
+  target_link_libraries(mpi_changed_mains PRIVATE godwit godwit_build)
+  set(said "changed their copy of 1 block .8000 bytes. that main had allocated")
+  foreach(how read written)
+    godwit_add_mpi_test(NAME mpi.changed_mains.${how} RANKS 3 COMMAND $<TARGET_FILE:mpi_changed_mains> ${how})
+    if(godwit_mpi_tests AND how STREQUAL "written")
+      set_tests_properties(${godwit_mpi_tests} PROPERTIES PASS_REGULAR_EXPRESSION "threads in 3 workers ${said}")
+    elseif(godwit_mpi_tests)
+      set_tests_properties(${godwit_mpi_tests} PROPERTIES FAIL_REGULAR_EXPRESSION "changed their copy")
+    endif()
+  endforeach()
+endif()
+
 # Mains that have not allocated the same.
 if(NOT sanitized AND godwit_mpi_families)
   add_executable(mpi_unequal_mains ${godwit_mpi_tests_dir}/unequal_mains.cpp)
