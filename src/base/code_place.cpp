@@ -2,22 +2,18 @@
 #include "base/code_place.hpp"
 
 #include <cstddef>
-#include <cstring>
 #include <csignal>
 #include <algorithm>
-#include <elf.h>
 #include <fcntl.h>
-#include <filesystem>
-#include <fstream>
 #include <link.h>
 #include <map>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
-#include <system_error>
 #include <unistd.h>
 #include <vector>
 
+#include "base/symbols.hpp"
 #include "base/text.hpp"
 
 namespace godwit::base {
@@ -41,53 +37,25 @@ module module_of(std::uintptr_t address) {
         for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
           const auto& part = info->dlpi_phdr[i];
           if (part.p_type != PT_LOAD || s.address - info->dlpi_addr - part.p_vaddr >= part.p_memsz) continue;
-          s.found = {info->dlpi_name[0] != '\0' ? info->dlpi_name : "/proc/self/exe",
+          s.found = {info->dlpi_name[0] != '\0' ? info->dlpi_name : own_program(),
                      s.address - info->dlpi_addr};
           return 1;
         }
         return 0;
       },
       &s);
-  if (s.found.file == "/proc/self/exe") {  // of the process that is asked, not of those it starts
-    std::error_code unreadable;
-    const std::string path = std::filesystem::read_symlink(s.found.file, unreadable);
-    if (!unreadable) s.found.file = path;
-  }
   return s.found;
-}
-
-/// @p n objects of the file from byte @p at on; fewer or none if it is not as long.
-template <class T>
-std::vector<T> read_at(std::ifstream& file, std::uint64_t at, std::uint64_t n) {
-  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
-  if (n > most_bytes / sizeof(T)) return {};
-  std::vector<T> v(n);
-  file.clear();
-  file.seekg(static_cast<std::streamoff>(at));
-  file.read(reinterpret_cast<char*>(v.data()), static_cast<std::streamsize>(n * sizeof(T)));
-  v.resize(static_cast<std::size_t>(file.gcount()) / sizeof(T));
-  return v;
 }
 
 /// From the symbol table: "function + 0x1c", or "".
 std::string symbol_at(const module& m) {
-  std::ifstream file(m.file, std::ios::binary);
-  const auto head = read_at<ElfW(Ehdr)>(file, 0, 1);
-  if (head.empty() || std::memcmp(head[0].e_ident, ELFMAG, SELFMAG) != 0) return {};
-  const auto sections = read_at<ElfW(Shdr)>(file, head[0].e_shoff, head[0].e_shnum);
-  for (const auto& table : sections) {
-    if ((table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM) || table.sh_link >= sections.size())
-      continue;
-    const auto symbols = read_at<ElfW(Sym)>(file, table.sh_offset, table.sh_size / sizeof(ElfW(Sym)));
-    for (const auto& s : symbols) {
-      if ((s.st_info & 0xf) != STT_FUNC || m.offset - s.st_value >= s.st_size) continue;
-      auto names = read_at<char>(file, sections[table.sh_link].sh_offset, sections[table.sh_link].sh_size);
-      if (s.st_name >= names.size()) continue;
-      names.push_back('\0');
-      return demangled(names.data() + s.st_name) + " + " + hexadecimal(m.offset - s.st_value);
-    }
-  }
-  return {};
+  std::string text;
+  each_symbol(m.file, [&](const symbol& s) {
+    if (!s.is_function || m.offset - s.begin >= s.bytes) return true;
+    text = demangled(s.name) + " + " + hexadecimal(m.offset - s.begin);
+    return false;
+  });
+  return text;
 }
 
 /// How many bytes before a return address there may be code of the call; behind the first, for where the code

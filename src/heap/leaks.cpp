@@ -2,7 +2,6 @@
 #include "heap/leaks.hpp"
 
 #include "heap/heap.hpp"
-#include "heap/mains_blocks.hpp"
 #include "heap/private_pages.hpp"
 #include "heap/record.hpp"
 #include "heap/site_lines.hpp"
@@ -143,10 +142,10 @@ void report_leaks(const stack::range& own) {
       return true;
     });
   }
-  add_changes(all);
+  all.changed.add_own();
   if (all.searched.fetch_add(1, std::memory_order_acq_rel) + 1 == here.all->part_count) {
     report(all);
-    print_changes(all);
+    all.changed.print();
   }
   go_on(had);
 }

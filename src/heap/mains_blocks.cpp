@@ -97,8 +97,7 @@ struct remembered {
   bool freed = false;  ///< W any OS thread of the worker
 };
 constinit bool is_worker_ = false;
-// Never destroyed: a worker that calls exit frees what its variables own.
-auto& remembered_ = *new std::vector<remembered>;  // by address
+constinit std::vector<remembered>* remembered_ = nullptr;  // by address; in a worker; never destroyed
 
 struct locked {
   locked() noexcept { pthread_mutex_lock(&lock_); }
@@ -139,10 +138,11 @@ void remove(const void* at) noexcept {
     const locked l;
     return table_.remove(at);
   }
+  if (remembered_ == nullptr) return;
   const auto block =
-      std::lower_bound(remembered_.begin(), remembered_.end(), reinterpret_cast<std::uintptr_t>(at),
+      std::lower_bound(remembered_->begin(), remembered_->end(), reinterpret_cast<std::uintptr_t>(at),
                        [](const remembered& r, std::uintptr_t address) { return r.block.at < address; });
-  if (block != remembered_.end() && block->block.at == reinterpret_cast<std::uintptr_t>(at))
+  if (block != remembered_->end() && block->block.at == reinterpret_cast<std::uintptr_t>(at))
     block->freed = true;
 }
 
@@ -214,45 +214,29 @@ bool is_buffer(const site& s) noexcept {
   return false;
 }
 
-void raise(std::atomic<std::uint64_t>& at, std::uint64_t to) noexcept {
-  std::uint64_t was = at.load(std::memory_order_relaxed);
-  while (was < to && !at.compare_exchange_weak(was, to, std::memory_order_relaxed)) {
-  }
-}
-
-void add_line(allocations& all, const std::string& line, const sum& changed) noexcept {
-  const std::uint64_t hash = std::hash<std::string>()(line) | 1;
-  for (changed_line& l : all.changed) {
-    std::uint64_t has = l.hash.load(std::memory_order_relaxed);
-    if (has == 0 && l.hash.compare_exchange_strong(has, hash, std::memory_order_relaxed)) {
-      std::snprintf(l.text, sizeof l.text, "%s", line.c_str());
-      has = hash;
-    }
-    if (has != hash) continue;
-    l.workers.fetch_add(1, std::memory_order_relaxed);
-    raise(l.blocks, changed.blocks);
-    return raise(l.bytes, changed.bytes);
-  }
-}
-
 }  // namespace
 
 unrecorded::unrecorded() noexcept : before_(std::exchange(unrecorded_, true)) {}
 unrecorded::~unrecorded() { unrecorded_ = before_; }
 
+bool records_main() noexcept { return sites_ != nullptr; }
+
 void remember_mains_blocks(bool checks) {
   is_worker_ = true;
   if (!checks) return;
+  auto* const all = new std::vector<remembered>;
   for (const made& m : table_.rows())
-    if (m.at != 0) remembered_.push_back({m, 0, false});
-  std::sort(remembered_.begin(), remembered_.end(),
+    if (m.at != 0) all->push_back({m, 0, false});
+  std::sort(all->begin(), all->end(),
             [](const remembered& a, const remembered& b) { return a.block.at < b.block.at; });
-  for (remembered& r : remembered_) r.content = content_of(r.block);
+  for (remembered& r : *all) r.content = content_of(r.block);
+  remembered_ = all;
 }
 
-void add_changes(allocations& all) {
+std::map<std::string, sum> changed_blocks() {
+  if (remembered_ == nullptr) return {};
   std::map<std::uint32_t, sum> of_site;
-  for (const remembered& r : remembered_)
+  for (const remembered& r : *remembered_)
     if (!r.freed && content_of(r.block) != r.content) of_site[r.block.site].add({1, r.block.bytes});
   std::map<std::string, sum> of_line;
   for (const auto& [number, changed] : of_site) {
@@ -261,26 +245,7 @@ void add_changes(allocations& all) {
     const site_line l = line_of(outside_cpp_library(s.callers));
     of_line[l.line + l.callers].add(changed);
   }
-  for (const auto& [line, changed] : of_line) add_line(all, line, changed);
-}
-
-void print_changes(const allocations& all) {
-  bool any = false;
-  for (const changed_line& l : all.changed) {
-    if (l.hash.load(std::memory_order_relaxed) == 0) continue;
-    any = true;
-    const std::uint32_t workers = l.workers.load(std::memory_order_relaxed);
-    const sum changed{l.blocks.load(std::memory_order_relaxed), l.bytes.load(std::memory_order_relaxed)};
-    std::fprintf(stderr,
-                 "godwit: heap: threads in %u %s changed their copy of %s that main had allocated at %s\n",
-                 workers, workers == 1 ? "worker" : "workers", changed.text().c_str(), l.text);
-  }
-  if (any)
-    std::fputs(
-        "godwit: heap: neither main nor other workers see such a change: return what threads compute, or "
-        "make "
-        "the object in a gw::shared_scope or in global memory (docs/heap.md)\n",
-        stderr);
+  return of_line;
 }
 
 }  // namespace godwit::heap

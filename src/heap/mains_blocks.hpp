@@ -5,8 +5,13 @@
 // worker that begins remembers what lies in these blocks, and when it ends, which of them have changed. Left
 // out are: what other libraries than C++'s have allocated for themselves; buffers of streams; counts of what
 // main owns by std::shared_ptr (kept.hpp); blocks that the worker has freed.
-// Called by src/runtime and leaks.cpp. Document: docs/heap.md. Test: tests/heap/mains_blocks_test.cpp.
+// Called by src/runtime and changes.cpp. Document: docs/heap.md. Test: tests/heap/mains_blocks_test.cpp.
 #pragma once
+
+#include "heap/site_lines.hpp"
+
+#include <map>
+#include <string>
 
 namespace godwit::heap {
 
@@ -22,15 +27,13 @@ class unrecorded {
   bool before_;
 };
 
-/// In a worker that has been forked: nothing is recorded from now on. @p checks: find_changes will want to
+/// GODWIT_CHECK_HEAP asked for it.
+bool records_main() noexcept;
+/// In a worker that has been forked: nothing is recorded from now on. @p checks: changed_blocks will want to
 /// know what lies in main's blocks now. Reads all of them.
 void remember_mains_blocks(bool checks);
-
-struct allocations;
-/// In a worker, at its end: add what it has changed. Reads all that remember_mains_blocks has read; finding
-/// lines takes up to some seconds.
-void add_changes(allocations& all);
-/// After all workers have done that.
-void print_changes(const allocations& all);
+/// Those that have changed since, by the line that had allocated them and its callers. Reads all that
+/// remember_mains_blocks has read; finding lines takes up to some seconds.
+std::map<std::string, sum> changed_blocks();
 
 }  // namespace godwit::heap

@@ -7,6 +7,7 @@
 // Called by heap.cpp, part.cpp, mains_blocks.cpp. Read by leaks.cpp and gdb. Test: tests/heap/leaks_test.cpp.
 #pragma once
 
+#include "heap/changes.hpp"
 #include "heap/heap.hpp"
 #include "heap/layout.hpp"
 
@@ -60,22 +61,13 @@ struct record {
   static std::uint32_t site_of(std::uint64_t word) noexcept { return word & ((1u << site_bits) - 1); }
 };
 
-/// A line whose blocks main has allocated and threads have changed. See mains_blocks.hpp.
-struct changed_line {
-  std::atomic<std::uint64_t> hash{0};              ///< of `text`; 0: not used. W who comes first, once
-  std::atomic<std::uint32_t> workers{0};           ///< that have changed blocks. W all
-  std::atomic<std::uint64_t> blocks{0}, bytes{0};  ///< of the worker that has changed most. W all
-  char text[512];                                  ///< W who wrote the hash
-};
-
 struct allocations {
   static constexpr std::uint64_t grain = 16;
   static constexpr std::uint64_t bytes_for_span = span_bytes / grain * sizeof(record);
 
   site_table sites;
   std::atomic<std::uint32_t> searched{0};  ///< workers that have looked for what they reach. W and R all
-  static constexpr unsigned most_changed = 40;
-  changed_line changed[most_changed];
+  change_list changed;                     ///< of main's memory
 
   /// Of the block that begins at @p at. The records follow this object.
   record& of(const void* at) noexcept {

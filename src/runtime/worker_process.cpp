@@ -26,6 +26,7 @@
 #include "heap/kept.hpp"
 #include "heap/leaks.hpp"
 #include "heap/mains_blocks.hpp"
+#include "heap/mains_variables.hpp"
 #include "runtime/debugger.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/faults.hpp"
@@ -177,6 +178,7 @@ void on_own_stack(void* launched) {
   base::set_fatal_hook(tell_supervisor);
   heap::keep();
   heap::remember_mains_blocks(what.opts.check_heap);
+  if (what.opts.check_heap && heap::records_main()) heap::remember_mains_variables();
   map.mpi_code = forbid_mpi();
   if (what.heap != nullptr) {
     const auto heap = reinterpret_cast<std::uintptr_t>(what.heap->base());

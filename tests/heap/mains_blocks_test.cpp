@@ -1,5 +1,6 @@
 // GODWIT_CHECK_HEAP: what main had allocated before the run, and threads have changed, is told with the line
-// that allocated it. What they only read, what they freed, and what is no object of the program's is not.
+// that allocated it, and variables by their names. What they only read, what they freed, and what is no
+// object of the program's is not.
 // test: timeout=300 once skip-asan skip-qemu
 #include "heap/leaks_library.hpp"
 #include "support/child.hpp"
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -88,7 +90,10 @@ std::map<int, long> table;
 std::string text;
 std::unique_ptr<long[]> large;
 std::shared_ptr<std::vector<int>> owned;
-std::ofstream file;
+char* unused = nullptr;
+int counter = 0;
+std::atomic<long> best{0};
+long untouched[10'000];
 
 TEST(MainsBlocks, ThatThreadsChangeAreToldWithTheirLine) {
   int numbers_line = 0, table_line = 0, text_line = 0, large_line = 0;
@@ -137,17 +142,16 @@ TEST(MainsBlocks, HowManyWorkersHaveChangedThem) {
 // Reading, owners by counting, streams, freeing, and a write of what was there.
 TEST(MainsBlocks, WhatThreadsOnlyUseIsNotTold) {
   const std::string name = testing::TempDir() + "mains_blocks_" + std::to_string(getpid());
-  const auto before = [&name] {
+  const auto before = [] {
     numbers.assign(1000, 3);
     text.assign(100, 'a');
     owned = std::make_shared<std::vector<int>>(100, 1);
-    file.open(name);
-    file << "main's\n";
+    unused = static_cast<char*>(std::calloc(100, 1));
     std::ios::sync_with_stdio(false);
     std::cout << "main's\n";
   };
   for_each_schedule([&](const gw::options& o) {
-    const auto out = outcome_of(o, before, [] {
+    const auto out = outcome_of(o, before, [&name] {
       std::vector<gw::future<long>> all;
       for (int i = 0; i < 20; ++i)
         all.push_back(gw::spawn([i, mine = owned] {
@@ -161,13 +165,35 @@ TEST(MainsBlocks, WhatThreadsOnlyUseIsNotTold) {
       numbers[7] = 3;
       std::printf("thread's\n");
       std::cout << "thread's\n";
-      file << "thread's\n";
-      text = {};
-      text.shrink_to_fit();  // freed
+      std::ofstream(name) << "thread's\n";
+      std::memset(unused, 1, 100);
+      std::free(unused);
     });
     expect_silence(out);
   });
   std::remove(name.c_str());
+}
+
+TEST(MainsBlocks, VariablesAreToldByTheirNames) {
+  for_each_schedule([](const gw::options& o) {
+    const auto out = outcome_of(
+        o, [] {},
+        [] {
+          static int called = 0;
+          gw::spawn([] { ++counter; }).join();
+          best = untouched[5'000];
+          best.store(7);
+          ++called;
+          large.reset(new long[1]);  // (main's had none)
+        });
+    EXPECT_EQ(out.status, 0) << show(out);
+    for (const char* line : {"the variable (anonymous namespace)::counter (4 bytes)\n",
+                             "the variable (anonymous namespace)::best (8 bytes)\n", "::called (4 bytes)\n",
+                             "the variable (anonymous namespace)::large (8 bytes)\n"})
+      EXPECT_TRUE(out.err_has(line)) << line << show(out);
+    EXPECT_EQ(tells(out), 4) << show(out);
+    EXPECT_TRUE(out.err_has(what_to_do)) << show(out);
+  });
 }
 
 // Blocks that main has freed, moved, grown, and got again.
