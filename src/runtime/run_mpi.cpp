@@ -30,6 +30,7 @@
 #include "runtime/mpi_memory.hpp"
 #include "runtime/mpi_session.hpp"
 #include "runtime/network.hpp"
+#include "runtime/packed_stats.hpp"
 #include "runtime/placement.hpp"
 #include "runtime/rank_calls.hpp"
 #include "runtime/run_common.hpp"
@@ -339,19 +340,21 @@ class ranks final : public substrate {
 
   /// The first rank gets everybody's, the others what all have together.
   void gather_stats(const run_state& r) {
-    std::vector<worker_stats> own = own_stats(r);
+    const std::vector<worker_stats> own = own_stats(r);
     const worker_stats total = sum_in_ranks(total_of(own));
-    std::uint32_t most = 0;
-    for (const near_range& range : place_->of_rank) most = std::max(most, range.count);
-    own.resize(most);
+    std::vector<std::byte> packed = pack(own);
+    const std::size_t most = session_.reduce(packed.size(), reduction::most);
+    packed.resize(most);
     const std::size_t ranks = session_.rank() == 0 ? place_->of_rank.size() : 0;
-    std::vector<worker_stats> all(most * ranks);
-    session_.check(session_.mpi().gather(own.data(), all.data(), most * sizeof(worker_stats), 0), "gather");
+    std::vector<std::byte> all(most * ranks);
+    session_.check(session_.mpi().gather(packed.data(), all.data(), most, 0), "gather");
     if (session_.rank() != 0) return keep_stats({total});
     std::vector<worker_stats> by_worker(place_->workers);
-    for (std::size_t rank = 0; rank < ranks; ++rank)
-      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(rank * most), place_->of_rank[rank].count,
-                  by_worker.begin() + place_->of_rank[rank].first);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const near_range& range = place_->of_rank[rank];
+      unpack(std::span(all).subspan(rank * most, most),
+             std::span(by_worker).subspan(range.first, range.count));
+    }
     keep_stats(std::move(by_worker));
   }
 

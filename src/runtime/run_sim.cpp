@@ -25,6 +25,7 @@
 #include "heap/heap.hpp"
 #include "heap/hosts.hpp"
 #include "runtime/faults.hpp"
+#include "runtime/packed_stats.hpp"
 #include "runtime/run_common.hpp"
 #include "runtime/shared_objects.hpp"
 #include "runtime/sim_hosts.hpp"
@@ -274,6 +275,13 @@ void simulation::supervise(run_state& r) {
   end(r);  // what follows happens in a process like any other
 }
 
+/// Of a worker's counters, as a real rank of its own would send them.
+std::uint64_t most_packed_bytes(const run_state& r) {
+  std::size_t most = 0;
+  for (const worker_stats& s : own_stats(r)) most = std::max(most, pack({&s, 1}).size());
+  return most;
+}
+
 sim_result simulation::result(const run_state& r) const {
   return {.machine = machine_->name,
           .workers = r.own.count,
@@ -283,7 +291,8 @@ sim_result simulation::result(const run_state& r) const {
           .net = hosts_of_run_->several() ? std::optional(hosts_of_run_->traffic()) : std::nullopt,
           .collectives_ns =
               hosts_of_run_->several()
-                  ? sim::collectives_ns(*machine_, r.own.count, static_cast<std::uint32_t>(r.hosts.size()))
+                  ? sim::collectives_ns(*machine_, r.own.count, static_cast<std::uint32_t>(r.hosts.size()),
+                                        most_packed_bytes(r))
                   : 0,
           .here_seconds = static_cast<double>(base::system_ns() - began_ns_) / 1e9,
           .memory_bytes = std::max(resident_bytes(), resident_before_) - resident_before_};

@@ -7,6 +7,7 @@
 int main(int argc, char** argv) {
   const unsigned long hosts = argc == 2 ? std::strtoul(argv[1], nullptr, 10) : 0;
   for (const auto& c : godwit::sim::collectives_of_run)
-    std::printf("collective: %.*s %u %lu\n", static_cast<int>(c.name.size()), c.name.data(), c.calls,
-                static_cast<unsigned long>(c.bytes + c.host_bytes * hosts));
+    std::printf("collective: %.*s %u %lu%s\n", static_cast<int>(c.name.size()), c.name.data(), c.calls,
+                static_cast<unsigned long>(c.bytes + c.host_bytes * hosts),
+                c.name == "Gather" ? " and counters" : "");
 }
