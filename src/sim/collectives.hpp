@@ -26,8 +26,8 @@ inline constexpr collective collectives_of_run[] = {
     {"Ibarrier", 3, 0, 0},
 };
 
-/// What they take on @p m. @p counters: bytes of a rank's counters as they travel to the first one: the most of
-/// all ranks (runtime/packed_stats.hpp). The first rank gathers, so it grows with @p ranks in the end.
+/// What they take on @p m. @p counters: bytes of a rank's counters as they travel to the first one, the most
+/// of all ranks (runtime/packed_stats.hpp). The first rank gathers, so it grows with @p ranks in the end.
 std::uint64_t collectives_ns(const machine& m, std::uint32_t ranks, std::uint32_t hosts,
                              std::uint64_t counters) noexcept;
 
