@@ -100,7 +100,7 @@ def u12(data):
             else "; this build has no MassiveThreads (bench/CMakeLists.txt: GODWIT_PEERS_DIR)."
         )
         + " BTC's tasks do nothing, so that its ratio is the whole cost of a task; trees with work in every node"
-        " hide it."
+        " hide it. Under policy lazy a spawn is a plain call."
     )
     return c
 

@@ -144,7 +144,7 @@ def m7(data):
             "Time over plain calls",
             ["problem", "library", "workers", "s", "/ plain calls"],
             rows,
-            "Substrate threads, ordinary memory. Plain calls: what is compared with has the same leaves and no library. "
+            "Ordinary memory. fib by the default policy and by lazy, whose spawn is a plain call. Plain calls: what is compared with has the same leaves and no library. "
             + papers.FORK_JOIN
             + ".",
         )
