@@ -117,10 +117,9 @@ void scatter(std::span<const std::type_identity_t<T>> from, std::span<const glob
 /// is at least as new as now. Needed only with relaxed atomics: joins, futures and other atomics do it by
 /// themselves.
 inline void fence() noexcept {
-  if (detail::global_is_plain())
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  else
-    detail::global_fence();
+  if constexpr (!detail::tells_of_fences)
+    if (detail::global_is_plain()) return std::atomic_thread_fence(std::memory_order_seq_cst);
+  detail::global_fence();
 }
 
 }  // namespace godwit

@@ -125,12 +125,15 @@ requires std::integral<T> T atomic_fetch_xor(global_ptr<T> p, std::type_identity
 namespace detail {
 template <class T, class Better>
 T plain_extreme(global_ptr<T> p, T v, std::memory_order o, Better better) {
+  const bool by_fence = !tells_of_fences && o != std::memory_order_relaxed;  // where the word stays as it is
+  const auto reads =
+      by_fence || o == std::memory_order_relaxed ? std::memory_order_relaxed : std::memory_order_seq_cst;
   auto word = plain_word(p);
-  auto now = word.load(std::memory_order_relaxed);
-  while (better(v, from_word<T>(now)) &&
-         !word.compare_exchange_weak(now, to_word(v), o, std::memory_order_relaxed)) {
+  auto now = word.load(reads);
+  while (better(v, from_word<T>(now)) && !word.compare_exchange_weak(now, to_word(v), o, reads)) {
   }
-  if (o != std::memory_order_relaxed) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if constexpr (!tells_of_fences)
+    if (by_fence) std::atomic_thread_fence(std::memory_order_seq_cst);
   return from_word<T>(now);
 }
 }  // namespace detail

@@ -4,6 +4,7 @@
 #include <godwit/global_memory.hpp>
 
 #include "base/check.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "gas/routed.hpp"
 #include "gas/single_access.hpp"
 #include "gas/translations.hpp"
@@ -165,7 +166,13 @@ std::uint64_t access::atomic(atomic_op what, global_address at, unsigned width, 
                 static_cast<unsigned long long>(at), width);
   if (what != atomic_op::load) refuse_frozen(at, {});
   const auto function = static_cast<atomic_function>(what);
-  if (!several_hosts_) return transport::far::apply_atomic(function, net_.at(at), width, operand, expected);
+  if (!several_hosts_) {
+    std::byte* const word = net_.at(at);
+    if (!relaxed && what != atomic_op::load) base::happens_before(word);
+    const std::uint64_t before = transport::far::apply_atomic(function, word, width, operand, expected);
+    if (!relaxed && what != atomic_op::store) base::happens_after(word);
+    return before;
+  }
   GODWIT_ASSERT(width == 4 || width == 8, "an atomic is of a word");
   const piece p = blocks_.first_piece(at, width);
   if (!relaxed) release();
@@ -224,7 +231,10 @@ std::uint64_t access::atomic_on_movable(const piece& p, atomic_function f, unsig
 }
 
 void access::fence() noexcept {
+  static constexpr char all_fences = 0;
+  base::happens_before(&all_fences);
   base::fence();
+  base::happens_after(&all_fences);
   release();
   acquire();
 }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/code_place.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
 #include "runtime/references.hpp"
@@ -204,6 +205,7 @@ bool lies_on_this_host(global_address at) noexcept {
 void parcel_taken(const void* closure) noexcept {
   if (const ref held = (static_cast<const parcel*>(closure) - 1)->object; held != 0) {
     const base::unexposed inside;
+    base::happens_before(this_worker().here().at<sched::object>(held));
     this_worker().records().free(held);
   }
 }

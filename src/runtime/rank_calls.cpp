@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/check.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "base/world.hpp"
 #include "runtime/global.hpp"
 #include "runtime/run_common.hpp"
@@ -24,12 +25,18 @@ namespace runtime {
 
 using detail::rank_call;
 
+/// By its address ThreadSanitizer knows that what a call did is over for who has waited: one call at a time.
+constexpr char calls_ = 0;
+
 /// One call, with what it needs for as long as it lasts: the run's memory may be gone before.
 struct rank_calls::one {
   one(const transport::shm::segment& m, transport::worker_no w)
       : memory(m), first(w), answer(&words_of(m, w).worker.rank_call), here(answer->here), run(answer->run) {
     std::memcpy(closure, answer->closure, sizeof closure);
   }
+  one(const one&) = delete;
+  one& operator=(const one&) = delete;
+  ~one() { base::happens_after(this); }  // of the other one that shared it
 
   void carry_out() noexcept {
     try {
@@ -40,11 +47,13 @@ struct rank_calls::one {
     } catch (...) {
       finish("something that is no std::exception was thrown");
     }
+    base::happens_before(this);
   }
   void finish(const char* error) noexcept {
     const std::lock_guard guard(lock);
     if (answer == nullptr) return;
     std::snprintf(answer->error, sizeof answer->error, "%s", error);
+    base::happens_before(&calls_);
     sched::mailbox::post(memory, &common_words(memory)->worker, host_words(memory), first, answer->letter);
     answer->now.store(rank_call::done, std::memory_order_release);  // the last access: the run may end now
   }
@@ -192,6 +201,7 @@ std::uint64_t in_all_ranks(asking& a, void (*step)(const void*)) {
   while (here().net.remote_load(counter, &here().words->rank_answers, std::memory_order_acquire) !=
          a.here.count)
     pause();
+  base::happens_after(&runtime::calls_);
   return here().net.remote_load(counter, &here().words->rank_failed, std::memory_order_relaxed);
 }
 

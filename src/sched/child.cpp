@@ -92,7 +92,9 @@ ref child_worker<P>::spawn_task(detail::task_entry* entry, const detail::task_by
   add_strand(*here_.memory, carried_.scope());
   t->refers_to_stacks = here_.opts.check_frames && (refers_to_stacks(closure.data, closure.size) ||
                                                     refers_to_stacks(closure.boxed, closure.boxed_size));
+  base::happens_after(t);  // of whoever was there before
   std::memcpy(t->closure(), closure.data, closure.size);
+  base::happens_before(t);
   const ref r = here_.ref_of(t);
   if (detail::hot().bottom >= compact_at_) make_room();
   spawn_slot* slot = detail::hot().bottom;
@@ -210,8 +212,10 @@ void child_worker<P>::arrive(const parcel& p, const data_part&) noexcept {
   t->spawned_at = p.spawned_at;
   put_carried(*t, {p.scope, p.segment});
   t->refers_to_stacks = false;
+  base::happens_after(t);  // of whoever was there before
   std::memcpy(t->closure(), &p, sizeof p);
   std::memcpy(t->closure() + sizeof p, p.closure(), p.bytes);
+  base::happens_before(t);
   arrivals_.push_back(here_.ref_of(t));
 }
 
@@ -244,6 +248,7 @@ template <class P>
 void child_worker<P>::run_task(ref r, bool buried) noexcept {
   const worker_no from = ref_worker(r);  // records of tasks lie with who spawned them
   task head;
+  if (here_.is_near(r)) base::happens_after(here_.at<record>(r));
   const std::uint64_t start = base::fast_ns();
   here_.net.remote_get(from, static_cast<void*>(&head), here_.home<task>(r), sizeof head);
   GODWIT_ASSERT(head.kind == object_kind::record && head.entry != nullptr, "a task has a record");

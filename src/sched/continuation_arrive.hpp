@@ -34,7 +34,9 @@ void continuation_worker<P>::arrive(const parcel& p, const data_part& data) noex
   im->takes = {p.scope, p.segment};
   im->what = p;
   im->what.object = here_.ref_of(im);
+  base::happens_after(im);  // of whoever was there before
   std::memcpy(static_cast<void*>(im + 1), p.closure(), p.bytes);
+  base::happens_before(im);
   take_in(here_.at<image>(im->what.object), im->what.object, p.address == 0);
 }
 
@@ -52,6 +54,7 @@ template <class P>
 void continuation_worker<P>::begin_parcel(ref r) noexcept {
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running has a thread");
   const auto& im = *here_.at<parcel_image>(r);
+  base::happens_after(&im);
   data_part data;
   if (im.what.address != 0 && here_.hooks.may_begin != nullptr && !here_.hooks.may_begin(im.what, data)) {
     records_.free(r);

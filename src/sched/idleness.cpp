@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/thread_sanitizer.hpp"
 #include "base/world.hpp"
 #include "sched/suspended.hpp"
 
@@ -125,6 +126,7 @@ void idleness::become_idle() noexcept {
   if (sees_ready_waiter()) return;
   GODWIT_ASSERT(!is_idle_, "who becomes idle was running");
   is_idle_ = true;
+  base::happens_before(&here_.node->idle);
   const std::uint64_t idle = here_.node->idle.fetch_add(1, std::memory_order_seq_cst) + 1;
   GODWIT_ASSERT(is_count(idle, here_.near.count), "no more workers are idle than there are");
   if (here_.one_host() && is_full(idle, here_.near.count))
@@ -180,6 +182,7 @@ void idleness::end_run() noexcept {
   if (!here_.one_host()) tell_hosts();
   here_.node->shutdown.store(shutdown_passed_on, std::memory_order_release);
   wake_all();
+  base::happens_after(&here_.node->idle);
   here_.hooks.exit_worker();
   __builtin_unreachable();
 }
@@ -190,6 +193,7 @@ void idleness::leave_run() noexcept {
   if (shutdown.load(std::memory_order_acquire) == 0) return;
   if (!here_.one_host())  // IN7: one of this host tells others
     if (shutdown.exchange(shutdown_passed_on, std::memory_order_acq_rel) == shutdown_told) tell_hosts();
+  base::happens_after(&here_.node->idle);
   here_.hooks.exit_worker();
 }
 

@@ -174,8 +174,11 @@ bool join_records::is_complete(ref r) const noexcept {
 ref join_records::count_off(ref tally) noexcept {
   if (!here_.is_near(tally))
     return here_.net.far().call(ref_worker(tally), call_no::count_off, tally, 0).head.result;
-  base::happens_before(here_.at<record>(tally));
-  return count_off_from(*here_.at<record>(tally));
+  record* const there = here_.at<record>(tally);
+  base::happens_before(there);
+  const ref above = count_off_from(*there);
+  if (above != 0) base::happens_after(there);  // the last part tells who goes on of what all parts did
+  return above;
 }
 
 bool join_records::await_last(ref tally, ref above) noexcept {

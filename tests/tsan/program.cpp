@@ -1,5 +1,6 @@
 // Built with -fsanitize=thread, on a library that is not: `right` has no race and must not be reported on any
-// schedule; `race` has one, between a child and its parent. See extras.cmake.
+// schedule, nor have `spare` (with a spare worker), `child_full` and `child_rtc` (for those policies). `race`
+// has one, between a child and its parent. See extras.cmake.
 #include <godwit/godwit.hpp>
 #include <godwit/io.hpp>
 
@@ -31,6 +32,8 @@ void need(bool right, const char* what) {
   std::fprintf(stderr, "wrong: %s\n", what);
   std::abort();
 }
+
+int written_by_all = 0;
 
 long fib(int n) {
   if (n < 2) return n;
@@ -166,19 +169,37 @@ void algorithms() {
   need(gw::reduce(a) == count, "the sum of the array");
 }
 
-/// What one thread writes, and another reads when an atomic says so.
+/// What one thread writes, and another reads when an atomic, or one between two fences, says so. Who waits
+/// stays at its worker, so that nothing else orders the two.
 void global_words() {
-  gw::global_array<long> words(2, gw::distribution::blocked());
-  const auto text = words.data(), told = text + 1;
-  gw::put(told, 0L);
-  auto writer = gw::create([=] {
-    gw::yield();
-    gw::put(text, 7L);
-    gw::atomic_store(told, 1L, std::memory_order_release);
-  });
-  while (gw::atomic_load(told, std::memory_order_acquire) == 0) gw::yield();
-  need(gw::get(text) == 7, "what was written before the atomic");
-  writer.join();
+  enum class by { atomics, fences, maximum };
+  for (const by way : {by::atomics, by::fences, by::maximum}) {
+    // Unknown to the compiler: it calls memcpy, which ThreadSanitizer sees.
+    const std::size_t size = 100 + static_cast<std::size_t>(written_by_all);
+    gw::global_array<long> words(1 + size, gw::distribution::blocked());
+    const auto told = words.data(), text = told + 1;
+    gw::put(told, 0L);
+    auto writer = gw::create([=] {
+      gw::yield();
+      gw::put(text, std::vector<long>(size, 7).data(), size);
+      if (way == by::fences) gw::fence();
+      gw::atomic_store(told, 1L, way == by::fences ? std::memory_order_relaxed : std::memory_order_release);
+    });
+    const auto look = [=] {
+      if (way == by::maximum) return gw::atomic_fetch_max(told, 0L);  // writes nothing
+      return gw::atomic_load(told, way == by::fences ? std::memory_order_relaxed : std::memory_order_acquire);
+    };
+    while (look() == 0)
+      if (gw::worker_count() == 1)
+        gw::yield();
+      else
+        sched_yield();
+    if (way == by::fences) gw::fence();
+    std::vector<long> read(size);
+    gw::get(text, read.data(), size);
+    need(read.front() == 7 && read.back() == 7, "what was written before the atomic");
+    writer.join();
+  }
 }
 
 /// What a thread frees goes back to the worker that allocated it, and to another thread there. Nothing else
@@ -206,6 +227,40 @@ void global_memory_again() {
   gw::deallocate(p, size);
   freed.store(true, std::memory_order_relaxed);
   owner.join();
+}
+
+/// Who called on each worker sees what all did there, also where it is the last one that did it itself.
+void on_all_workers() {
+  std::vector<int> done(gw::worker_count());
+  for (int round = 1; round <= 50; ++round) {
+    gw::on_each_worker([to = done.data()] { ++to[gw::worker_id()]; });
+    need(std::ranges::all_of(done, [&](int n) { return n == round; }), "what was done on each worker");
+  }
+}
+
+/// A thread that is sent reads the copy of its closure, which some worker has made for it.
+void sent() {
+  const std::uint32_t workers = gw::worker_count();
+  const auto at = gw::allocate<long>(workers, gw::distribution::blocked());
+  for (int round = 0; round < 20; ++round) {
+    std::vector<gw::future<long>> threads;
+    for (std::uint32_t w = 0; w < 2 * workers; ++w) {
+      const large copied = filled(static_cast<int>(w));
+      const auto last = [copied] { return copied.values[99]; };
+      threads.push_back(w % 2 == 0 ? gw::spawn_at(at + w / 2, last) : gw::spawn_at(gw::worker(w / 2), last));
+    }
+    for (std::uint32_t w = 0; w < 2 * workers; ++w) need(threads[w].join() == w + 99, "what was sent along");
+  }
+  gw::deallocate(at, workers);
+}
+
+/// A function on an OS thread of its own, which the library makes: one after the other, each waited for.
+void on_ranks() {
+  std::vector<int> called;
+  for (int i = 0; i < 3; ++i) {
+    gw::on_rank([to = &called, i](gw::rank) { to->push_back(i); });
+    need(called.size() == static_cast<std::size_t>(i) + 1 && called.back() == i, "what was done in the rank");
+  }
 }
 
 void appended() {
@@ -253,12 +308,44 @@ void right() {
     algorithms();
     global_words();
     global_memory_again();
+    on_all_workers();
+    sent();
+    on_ranks();
     appended();
     descriptors();
   }
 }
 
-int written_by_all = 0;
+/// Where children are stolen, each has a copy of its closure.
+template <class P>
+long fib_of(int n) {
+  if (n < 2) return n;
+  auto x = P::spawn([n, copied = filled(n)] { return fib_of<P>(copied.values[0] == n ? n - 1 : 0); });
+  const long y = fib_of<P>(n - 2);
+  return x.join() + y;
+}
+template <class P>
+void stolen_children() {
+  for (int round = 0; round < 5; ++round) need(fib_of<P>(12) == 144, "fib of stolen children");
+}
+
+/// The end of a run destroys what its last thread has looked at. A spare worker has a value, too.
+void locals() {
+  const gw::worker_local<std::vector<int>> values;
+  std::atomic<bool> ready{false};
+  gw::thread other([&] {
+    values->push_back(5);
+    ready = true;
+  });
+  while (!ready) sched_yield();
+  other.join();
+  const auto all = values.combine([](std::vector<int> a, const std::vector<int>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  });
+  need(all && all->size() == 1, "the value of the spare worker");
+}
+
 void race(int depth) {
   if (depth == 0) {
     ++written_by_all;
@@ -272,14 +359,22 @@ void race(int depth) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool races = argc > 1 && std::string_view(argv[1]) == "race";
+  const std::string_view what = argc > 1 ? argv[1] : "right";
+  const bool races = what == "race";
   int status = gw::run(argc, argv, [=] {
     if (races)
       race(12);
+    else if (what == "spare")
+      locals();
+    else if (what == "child_full")
+      stolen_children<gw::policies::child_full>();
+    else if (what == "child_rtc")
+      stolen_children<gw::policies::child_rtc>();
     else
       right();
   });
-  if (status == 0 && !races) status = gw::run(argc, argv, descriptors);  // the first run's numbers once more
+  if (status == 0 && what == "right")
+    status = gw::run(argc, argv, descriptors);  // the first run's numbers once more
   if (status == 0) std::puts(races ? "raced" : "all right");
   return status;
 }

@@ -23,6 +23,15 @@ enum class move_result : std::uint32_t {
 
 namespace godwit::detail {
 
+/// Compiled with -fsanitize=thread, which does not follow fences: the library tells it of them.
+#if defined(__clang__)
+constexpr bool tells_of_fences = __has_feature(thread_sanitizer);
+#elif defined(__SANITIZE_THREAD__)
+constexpr bool tells_of_fences = true;
+#else
+constexpr bool tells_of_fences = false;
+#endif
+
 /// Byte number in the global memory of a run; 0 is no place.
 using global_address = std::uint64_t;
 
