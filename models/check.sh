@@ -206,6 +206,9 @@ runs() {
     "SIGNAL -DUNBLOCKED" "SIGNAL -DNO_FENCE_SLEEP" "SIGNAL -DNO_FENCE_POST" "SIGNAL -DNO_LOOK_SLEEP"; do
     echo "fail|far|-DRING=1 -D$m|$small|-m1000000"
   done
+  for m in BEGIN_FIRST GOES_ON_FIRST; do
+    echo "fail|far|-D$m|$small|-m1000000"
+  done
   for m in NO_SERVE_IN_WAIT NO_SERVE_IN_LOCK NO_ALERT NO_INBOX_LOOK INBOX_SILENT NOT_TAKEN_OVER SHUTDOWN_IS_GONE \
     LOOK_BEFORE_GONE; do
     echo "fail|far|-DAM -D$m|$small|-m1000000"

@@ -17,7 +17,8 @@
  * Run by models/check.sh. Mutants, must FAIL:
  *   plain  CONTENTS_AFTER_POSTED, CONTENTS_BEFORE_LOOK (FA1), REPLY_AFTER_DONE, REPLY_BEFORE_LOOK (FA2), FREE_BEFORE_READ,
  *          NO_FENCE_POST, NO_FENCE_SLEEP, NO_FENCE_DONE, NO_FENCE_WAIT, NO_LOOK_SLEEP, NO_LOOK_WAIT, SEEN_LATE_SLEEP,
- *          SEEN_LATE_WAIT (FA3), SLEEP_UNANSWERED; with WORKERS=2: LOOK_AT_FIRST; with SIGNAL: UNBLOCKED
+ *          SEEN_LATE_WAIT (FA3), SLEEP_UNANSWERED; with WORKERS=2: LOOK_AT_FIRST; with SIGNAL: UNBLOCKED;
+ *          with RING=2: BEGIN_FIRST, GOES_ON_FIRST (FA4)
  *   AM     NO_SERVE_IN_WAIT, NO_SERVE_IN_LOCK, NO_ALERT, NO_INBOX_LOOK, INBOX_SILENT, NOT_TAKEN_OVER,
  *          SHUTDOWN_IS_GONE, LOOK_BEFORE_GONE
  * With TIMEOUT, must pass: the fences, NO_INBOX_LOOK, INBOX_SILENT.
@@ -51,6 +52,10 @@ bit  asleep_c, asleep[WORKERS], pending;   /* SIGNAL: of the companion */
 #define ASKS 2
 #define REPLY 3
 byte contents[WORKERS * RING];
+#if RING > 1                                /* one worker */
+bit  begins;                               /* contents of the first entry: all before it had ended */
+chan order = [RING] of { byte };           /* ghost: what has been posted and not been taken */
+#endif
 
 #define EMPTY(b) (len(b) == 0)
 #ifdef TIMEOUT
@@ -73,11 +78,16 @@ byte contents[WORKERS * RING];
 proctype worker(byte me; chan sb) {
   byte s, seen, early;
   bit asks, done;
+#if RING > 1
+  bit again;
+#endif
 #if WORKERS > 1
   byte posts;
 #endif
 #define MINE E(me, s)
 #define IS_FREE ((word[MINE] == FREE || sb ?? [eval(MINE), FREE]) && !(sb ?? [eval(MINE), POSTED]))   /* own stores first */
+#define FREE_AT(i) ((word[E(me, i)] == FREE || sb ?? [eval(E(me, i)), FREE]) && !(sb ?? [eval(E(me, i)), POSTED]))
+#define ALL_FREE (FREE_AT(0) && FREE_AT(RING - 1))
 #define IS_DONE (word[MINE] == DONE && !(sb ?? [eval(MINE), _]))
   do
 #if WORKERS > 1
@@ -86,7 +96,13 @@ proctype worker(byte me; chan sb) {
 #else
   :: true ->
 #endif
+#if RING > 1
+     atomic { if :: ALL_FREE -> s = 0; again = 1 :: else -> again = 0 fi };   /* FA4: no request is under way */
+#endif
      atomic { IS_FREE -> if :: asks = 0 :: asks = 1 fi; contents[MINE] = NONE };
+#if RING > 1
+     atomic { if :: s == 0 -> begins = again :: else fi; again = 0; order ! s };
+#endif
 #ifdef CONTENTS_AFTER_POSTED
      sb ! MINE, POSTED;
      contents[MINE] = ASYNC + asks;
@@ -148,13 +164,42 @@ proctype worker(byte me; chan sb) {
 
 #define OWN(w) E(w, next[w])
 #define IS_POSTED(w) (word[OWN(w)] == POSTED && !(sbc ?? [eval(OWN(w)), _]))
+#if RING > 1
+#define BEGINS (next[0] != 0 && word[E(0, 0)] == POSTED && !(sbc ?? [eval(E(0, 0)), _]) && begins)
+#else
+#define BEGINS false
+#endif
 #ifdef LOOK_AT_FIRST
 #define ANY_POSTED IS_POSTED(0)
 #else
-#define ANY_POSTED (IS_POSTED(0) || IS_POSTED(WORKERS - 1))
+#define ANY_POSTED (IS_POSTED(0) || IS_POSTED(WORKERS - 1) || BEGINS)
 #endif
 
 inline take(w) {
+#if RING > 1                                /* two looks: where the ring goes on, then where it begins (FA4) */
+  atomic {
+#ifdef BEGIN_FIRST
+    nfull(sbc) -> from = (BEGINS -> 0 : RING)
+#else
+    (IS_POSTED(w) || BEGINS) && nfull(sbc) -> from = (IS_POSTED(w) -> next[w] : RING)
+#endif
+  };
+  atomic {
+    nfull(sbc) && (from != RING || IS_POSTED(w) || BEGINS) ->
+    if
+#ifdef BEGIN_FIRST
+    :: from == RING && IS_POSTED(w) -> from = next[w]
+#elif !defined(GOES_ON_FIRST)
+    :: BEGINS -> from = 0
+#else
+    :: from == RING && BEGINS -> from = 0
+#endif
+    :: else
+    fi;
+    at = E(w, from); order ? from; assert(E(w, from) == at);
+    next[w] = (from + 1) % RING; from = 0; sbc ! at, TAKEN
+  };
+#else
   atomic {
     IS_POSTED(w) && nfull(sbc) ->          /* FA1 acquire */
 #ifdef CONTENTS_BEFORE_LOOK
@@ -162,6 +207,7 @@ inline take(w) {
 #endif
     at = OWN(w); next[w] = (next[w] + 1) % RING; sbc ! at, TAKEN
   };
+#endif
 #ifdef FREE_BEFORE_READ
   if :: contents[at] != ASKS -> sbc ! at, FREE :: else fi;
 #endif
@@ -201,6 +247,9 @@ inline finish(w) {                         /* the answer has arrived */
 proctype companion() {
   byte next[WORKERS], asked[WORKERS], before[WORKERS];
   byte at, m, seen;
+#if RING > 1
+  byte from;
+#endif
   bit posted;
 end:
   do

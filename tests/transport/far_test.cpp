@@ -444,6 +444,22 @@ TEST(far_steps, more_than_a_ring_without_answers) {
   }
 }
 
+/// FA4. In the second half the ring is filled up to where the companion goes on, before it looks.
+TEST(far_steps, begins_again_with_none_under_way) {
+  for (const auto& v : variants) {
+    SCOPED_TRACE(describe(v, support::base_seed()));
+    job j(v.how, support::base_seed(), v.atomics);
+    for (uint64_t i = 0; i < 40; ++i) j.port[0].exchange(worker_no{1}, &j.home(1)->cell[0], i);
+    for (uint32_t i = 1; i < far::ring_entries; ++i)
+      EXPECT_EQ(j.words(0)->ring[i].head.address, 0u) << "entry " << i << " has not been used";
+    EXPECT_EQ(j.port[0].requests(), 40u);
+    for (uint64_t n = 1; n < 2 * far::ring_entries; ++n) {
+      for (uint64_t i = 1; i <= n; ++i) j.port[0].store(worker_no{1}, &j.home(1)->cell[1], i);
+      EXPECT_EQ(j.port[0].exchange(worker_no{1}, &j.home(1)->cell[1], 0), n) << "the last of so many";
+    }
+  }
+}
+
 TEST(far_steps, many_atomics_at_once) {
   for (const auto& v : variants) {
     SCOPED_TRACE(describe(v, support::base_seed()));

@@ -3,6 +3,8 @@
 //   FA2  answer: contents before now = done (release);           worker: now (acquire) before contents
 //   FA3  sleep: waiting (deaf) = 1, fence, look again, sleep;    answer: now = done (posted), fence, look at
 // waiting
+//   FA4  begin again: all entries free, then ring[0] posted, it begins;  companion: the next one, then ring[0],
+// which goes first
 #include "transport/far/port.hpp"
 
 #include "base/check.hpp"
@@ -164,7 +166,20 @@ void port::init(const shm::segment& memory, worker_no me, words* mine, words* be
   spin_ = spin;
 }
 
+/// With no request under way the next one is made at the ring's begin (FA4). As a rule that is so after each
+/// answer: one entry takes memory, and not all in turn. True: it is made there for that reason.
+bool port::begin_again() noexcept {
+  const auto used = static_cast<std::uint32_t>(std::min<std::uint64_t>(next_ - begun_, mine_->entries()));
+  for (std::uint32_t i = used; i != 0; --i)
+    if (mine_->entry_of(next_ - i).now.load(std::memory_order_relaxed) != state::free) return false;
+  const std::uint32_t rest = mine_->slot_of(0 - next_);
+  skipped_ += rest;
+  begun_ = next_ += rest;
+  return true;
+}
+
 entry& port::prepare(op what, worker_no w, const void* at) noexcept {
+  const bool begins = begin_again();
   entry& e = mine_->entry_of(next_++);
   // A request without an answer may still be under way here: wait until the companion has taken it. Or one of
   // begin: nobody will ask for its answer before this worker is back in its scheduler, so that it is put
@@ -187,6 +202,7 @@ entry& port::prepare(op what, worker_no w, const void* at) noexcept {
     else
       base::give_way();
   }
+  e.begins = begins ? 1 : 0;
   e.head = header{};
   e.head.what = what;
   e.head.target = w;

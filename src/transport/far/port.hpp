@@ -97,9 +97,10 @@ class port {
     if (idle_ != nullptr && !base::planted("far.does_not_serve_in_wait")) idle_(idle_arg_);
   }
 
-  std::uint64_t requests() const noexcept { return next_; }
+  std::uint64_t requests() const noexcept { return next_ - skipped_; }
 
  private:
+  bool begin_again() noexcept;
   entry& prepare(op what, worker_no w, const void* at) noexcept;
   entry& prepare_call(op what, worker_no w, std::uint64_t number, std::uint64_t argument,
                       std::uint64_t argument2, std::span<const std::byte> data) noexcept;
@@ -118,7 +119,9 @@ class port {
   void (*idle_)(void*) = nullptr;
   void* idle_arg_ = nullptr;
   worker_no me_{};
-  std::uint64_t next_ = 0;
+  std::uint64_t next_ = 0;     ///< number of the next request: the ring's entries in turn
+  std::uint64_t begun_ = 0;    ///< all before that one had ended when it was made, at the ring's begin
+  std::uint64_t skipped_ = 0;  ///< numbers
   /// Answers of tickets whose place in the ring was needed before anybody asked for them.
   struct kept_answer {
     std::uint64_t ticket;

@@ -88,7 +88,7 @@ enum class state : std::uint32_t {
 /// One request in a ring. W by turns, as `now` says: asker (free, done), server (posted, taken).
 struct alignas(64) entry {
   base::shared<state> now{state::free};  ///< W and R asker and server, by turns
-  std::uint32_t unused_ = 0;
+  std::uint32_t begins = 0;              ///< 1: all before it had ended (FA4). W asker
   header head;
   std::byte data[inline_bytes];
 };

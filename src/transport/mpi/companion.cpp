@@ -76,13 +76,25 @@ bool companion::turn() {
 
 // ---------------------------------------------------------------- requests of our workers
 
+/// The next request of the served worker of that number, or null. It is where the ring goes on; or where it
+/// begins, if all before it had ended (FA4).
+entry* companion::posted_by(std::uint32_t served) const noexcept {
+  const auto is_posted = [](const entry* e) {
+    return e->now.load(std::memory_order_acquire) == state::posted;  // FA1
+  };
+  entry* const next = next_[served];
+  entry* const first = words_of(worker_no{setup_.served.first + served}).ring;
+  const bool goes_on = is_posted(next);  // before the look at the other one, which may be older
+  if (next != first && is_posted(first) && first->begins != 0) return first;
+  return goes_on ? next : nullptr;
+}
+
 bool companion::take_requests() {
   bool any = false;
   for (std::uint32_t i = 0; i < setup_.served.count; ++i) {
     const worker_no w{setup_.served.first + i};
-    for (;;) {
-      entry& e = *next_[i];  // all that is touched of who has posted nothing
-      if (e.now.load(std::memory_order_acquire) != state::posted) break;  // FA1
+    while (entry* const posted = posted_by(i)) {
+      entry& e = *posted;
       far::words& words = words_of(w);
       const auto slot = static_cast<std::uint32_t>(&e - words.ring);
       next_[i] = &words.entry_of(slot + 1);

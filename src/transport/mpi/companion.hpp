@@ -156,6 +156,7 @@ class companion final : net::channel_user {
     return setup_.memory->reach(w, reinterpret_cast<P*>(address));
   }
 
+  far::entry* posted_by(std::uint32_t served) const noexcept;
   bool has_mail() const noexcept;
   bool take_requests();
   void start(worker_no w, far::entry& e, std::uint32_t slot);

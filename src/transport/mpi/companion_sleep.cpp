@@ -34,7 +34,7 @@ bool companion::sleep(std::uint32_t timeout_us, arrivals* messages) noexcept {
 bool companion::has_mail() const noexcept {
   for (std::uint32_t i = 0; i < setup_.served.count; ++i) {
     far::words& words = words_of(worker_no{setup_.served.first + i});
-    if (next_[i]->now.load(std::memory_order_acquire) == state::posted) return true;
+    if (posted_by(i) != nullptr) return true;
     if (!inboxes_[i].inside.empty() &&
         words.inbox_entry(inboxes_[i].oldest).now.load(std::memory_order_acquire) == state::done)
       return true;
