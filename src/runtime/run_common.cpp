@@ -58,13 +58,20 @@ sched::segment_words& words_of(const transport::shm::segment& memory, worker_no 
 transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) noexcept {
   // Iso-address: every worker's memory has room for the stacks of all.
   const std::uint64_t regions = detail::facts_of(opts).has_all_stacks() ? workers : 1;
-  return transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words),
-                              offsetof(sched::segment_words, far), opts.stack_bytes * regions,
-                              opts.heap_bytes);
+  return sched::host_words_first(
+      transport::shm::plan(sizeof(detail::hot_words), sched::all_words_bytes,
+                           sizeof(sched::host_words) + offsetof(sched::segment_words, far),
+                           opts.stack_bytes * regions, opts.heap_bytes));
 }
 
+namespace {
+sched::node_words& node_of(const transport::shm::segment& memory, worker_no first) noexcept {
+  return memory.at(first, reinterpret_cast<sched::host_words*>(memory.common() + memory.where().host))->node;
+}
+}  // namespace
+
 sched::node_words& host_words(const transport::shm::segment& memory) noexcept {
-  return words_of(memory, worker_no{memory.near().first}).node;
+  return node_of(memory, worker_no{memory.near().first});
 }
 
 void refuse_too_many(std::uint32_t workers, std::uint64_t each, const char* what, const char* remedy) {
@@ -247,7 +254,7 @@ void collect_in_process(run_state& r) {
   if (const std::string problem = flush_output(); !problem.empty())
     r.fail(base::status_failed, "godwit: " + problem);
   for (const host_facts& host : r.hosts)
-    if (const sched::node_words& node = words_of(r.what.memory, worker_no{host.first_worker}).node;
+    if (const sched::node_words& node = node_of(r.what.memory, worker_no{host.first_worker});
         !r.failed() && node.failed.load(std::memory_order_seq_cst) == 2)
       r.fail(base::status_failed, std::string("godwit: ") + node.message);
   if (!r.failed()) take_root_result(r.what.memory, root_words(r.what.memory), r.result);

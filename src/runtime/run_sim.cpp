@@ -175,6 +175,7 @@ void simulation::memory(run_state& r) {
   what.memory.create_in_turn(
       r.own.count, transport::shm::plan_in_turn(
                        {.companion = sim_hosts::companion_stack_bytes,
+                        .host = sizeof(sched::host_words),
                         .scheduler = stack::scheduler_stack_bytes,
                         .hot = sizeof(detail::hot_words),
                         .words = offsetof(sched::segment_words, far) +

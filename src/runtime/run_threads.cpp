@@ -163,9 +163,9 @@ void map_segments(team& t) {
     const std::uint64_t pool_bytes =
         stacks_are_used ? std::max(std::bit_floor(most), root_bytes * 2) : root_bytes;
     const auto plan = [&](std::uint64_t bytes) {
-      return transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words),
-                                           std::max<std::uint64_t>(bytes / 2048, 2 << 20) + root_bytes / 32,
-                                           bytes, heap_bytes);
+      return sched::host_words_first(transport::shm::plan_in_place(
+          sizeof(detail::hot_words), sched::all_words_bytes,
+          std::max<std::uint64_t>(bytes / 2048, 2 << 20) + root_bytes / 32, bytes, heap_bytes));
     };
     transport::shm::layout l = plan(pool_bytes);
     // A segment's size is rounded up to a power of two: where addresses are few, stacks get what that leaves.

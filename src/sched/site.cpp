@@ -32,9 +32,9 @@ void site::init(const worker_setup& setup) noexcept {
   GODWIT_ASSERT((reinterpret_cast<std::uintptr_t>(all) & (alignof(segment_words) - 1)) == 0,
                 "the workers' words are aligned");
   words = &all->worker;
-  job = &all->job;
+  job = &own_host_words()->job;
   far = &all->far;
-  node = &all_words_of(worker_no{near.first})->node;
+  node = &memory->at(worker_no{near.first}, own_host_words())->node;
   root = root_record(l);
   net.init(*memory);
   words->pid.store(static_cast<std::uint64_t>(syscall(SYS_gettid)), std::memory_order_relaxed);

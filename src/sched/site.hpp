@@ -131,6 +131,9 @@ struct site {
   detail::hot_words* hot_of(worker_no w) const noexcept {
     return memory->at(w, memory->hot<detail::hot_words>());
   }
+  host_words* own_host_words() const noexcept {
+    return reinterpret_cast<host_words*>(memory->common() + memory->where().host);
+  }
   segment_words* all_words_of(worker_no w) const noexcept {
     return memory->at(w, reinterpret_cast<segment_words*>(memory->common() + memory->where().words));
   }

@@ -163,11 +163,25 @@ struct job_words {
   alignas(64) word root_done;  ///< W the worker that ends the root thread, R who decides
 };
 
-struct segment_words {
+/// At layout::host of a segment.
+struct host_words {
   node_words node;  ///< used in the segment of a host's first worker only
   job_words job;    ///< used in worker 0's segment only
+};
+
+/// At layout::words.
+struct segment_words {
   public_words worker;
   transport::far::words far;
 };
+
+/// Of both together.
+inline constexpr std::size_t all_words_bytes = sizeof(host_words) + sizeof(segment_words);
+/// The layout @p l, which has room for so many: they lie one after the other.
+inline transport::shm::layout host_words_first(transport::shm::layout l) noexcept {
+  l.host = l.words;
+  l.words += sizeof(host_words);
+  return l;
+}
 
 }  // namespace godwit::sched

@@ -437,7 +437,8 @@ void worker::check_invariants() noexcept {
 void worker::check_host(const transport::shm::segment& memory, transport::shm::near_range near,
                         bool only_host) noexcept {
   const auto* words = reinterpret_cast<const segment_words*>(memory.common() + memory.where().words);
-  const node_words& node = memory.at(worker_no{near.first}, words)->node;
+  const auto* of_host = reinterpret_cast<const host_words*>(memory.common() + memory.where().host);
+  const node_words& node = memory.at(worker_no{near.first}, of_host)->node;
   if (node.failed.load(std::memory_order_acquire) != 0) return;
   GODWIT_CHECK(node.shutdown.load(std::memory_order_acquire) != 0, "somebody decided that the run is over");
   GODWIT_CHECK(is_full(node.idle.load(std::memory_order_relaxed), near.count),

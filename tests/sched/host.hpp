@@ -26,8 +26,8 @@ class host {
   explicit host(std::uint32_t workers, std::uint32_t hosts = 1, std::uint32_t spares = 0) {
     constexpr std::size_t slots = 64 << 10, stacks = 0, heap_room = 4 << 20;
     memory_.create_in_place(
-        workers, godwit::transport::shm::plan_in_place(sizeof(godwit::detail::hot_words),
-                                                       sizeof(segment_words), slots, stacks, heap_room));
+        workers, host_words_first(godwit::transport::shm::plan_in_place(
+                     sizeof(godwit::detail::hot_words), all_words_bytes, slots, stacks, heap_room)));
     ranges_.push_back({0, workers});
     for (std::uint32_t h = 1; h < hosts; ++h) ranges_.push_back({workers + h - 1, 1});
     shape_.workers = workers + hosts - 1;
@@ -40,6 +40,7 @@ class host {
     unseen_errors = 0;
     for (std::uint32_t w = 0; w < workers; ++w) {
       views_.push_back(memory_.seen_by(worker_no{w}));
+      new (views_.back().common() + memory_.where().host) host_words();
       new (views_.back().common() + memory_.where().words) segment_words();
     }
     for (std::uint32_t w = 0; w < workers; ++w) {
@@ -72,8 +73,8 @@ class host {
     return *reinterpret_cast<segment_words*>(views_[w].common() + memory_.where().words);
   }
   public_words& words(std::uint32_t w) { return all_words(w).worker; }
-  node_words& node() { return all_words(0).node; }
-  job_words& job() { return all_words(0).job; }
+  node_words& node() { return sites_[0].own_host_words()->node; }
+  job_words& job() { return sites_[0].own_host_words()->job; }
   heap& heap_of(std::uint32_t w) { return heaps_[w]; }
   godwit::detail::hot_words& hot(std::uint32_t w) { return *sites_[0].hot_of(worker_no{w}); }
 

@@ -192,8 +192,8 @@ outcome run_in_virtual_time(std::uint32_t workers, void (*body)(), std::uint64_t
   constexpr std::uint64_t stack_bytes = 64 << 10, pool_bytes = 8 << 20;
   transport::shm::segment memory;
   memory.create_in_place(
-      workers, transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words), 1 << 20,
-                                             pool_bytes, 4 << 20));
+      workers, sched::host_words_first(transport::shm::plan_in_place(
+                   sizeof(detail::hot_words), sched::all_words_bytes, 1 << 20, pool_bytes, 4 << 20)));
   const auto& l = memory.where();
   stack::pool stacks;
   const auto first = reinterpret_cast<std::uintptr_t>(memory.at(worker_no{0}, memory.common() + l.stack));

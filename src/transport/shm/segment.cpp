@@ -70,7 +70,8 @@ layout plan_in_turn(const parts_in_turn& p) noexcept {
   const std::uint64_t page = pages(1);
   layout l;
   l.companion_end = up(p.companion, line);
-  const std::uint64_t after_stacks = l.companion_end + p.scheduler + up(p.hot, line);
+  l.host = l.companion_end;
+  const std::uint64_t after_stacks = l.host + up(p.host, line) + p.scheduler + up(p.hot, line);
   l.words = up(after_stacks + p.words_in_page, page) - p.words_in_page;
   l.hot = l.words - up(p.hot, line);
   l.heap = l.words + up(p.words, line);

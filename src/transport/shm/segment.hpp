@@ -33,6 +33,7 @@ struct layout {
   std::uint64_t front = 0;  ///< so many at the begin lie among the fronts; 0: there are none
   std::uint64_t hot = 0;
   std::uint64_t words = 0;
+  std::uint64_t host = 0;  ///< words that only a host's first worker uses, if they are not among those
   std::uint64_t slots = 0;
   std::uint64_t slots_bytes = 0;
   std::uint64_t heap = 0;
@@ -58,6 +59,7 @@ layout plan_in_place(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::ui
 /// What plan_in_turn is about, in bytes.
 struct parts_in_turn {
   std::uint64_t companion = 0;  ///< stack
+  std::uint64_t host = 0;       ///< words of the host
   std::uint64_t scheduler = 0;  ///< stack
   std::uint64_t hot = 0;
   std::uint64_t words = 0;
@@ -69,7 +71,11 @@ struct parts_in_turn {
 /// For workers that take turns on one OS thread. There are many, and of each a few pages are in use: what is
 /// used together lies together, without guards, and the whole takes few addresses, which saves page tables.
 ///
-///   | companion's stack | scheduler's stack | hot words | public words | heap | deque slots | region |
+///   | companion's stack | host's words |
+///   | scheduler's stack | hot words | public words | heap | deque slots | region |
+///
+/// The host's words lie apart, as few workers use theirs: the top of the scheduler's stack, hot and public
+/// words have room in one page.
 layout plan_in_turn(const parts_in_turn& p) noexcept;
 
 /// The workers of one machine: [first, first + count).
