@@ -3,8 +3,8 @@
 //   FA2  answer: contents before now = done (release);           worker: now (acquire) before contents
 //   FA3  sleep: waiting (deaf) = 1, fence, look again, sleep;    answer: now = done (posted), fence, look at
 // waiting
-//   FA4  begin again: all entries free, then ring[0] posted, it begins;  companion: the next one, then ring[0],
-// which goes first
+//   FA4  begin again: all entries free, then ring[0] posted, which begins;   companion: looks at the next
+//        one, then at ring[0], which goes first
 #include "transport/far/port.hpp"
 
 #include "base/check.hpp"
