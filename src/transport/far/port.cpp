@@ -1,10 +1,8 @@
 // See port.hpp and docs/protocols/far.md. Orderings:
 //   FA1  post: contents before now = posted (release);           companion: now (acquire) before contents
 //   FA2  answer: contents before now = done (release);           worker: now (acquire) before contents
-//   FA3  sleep: waiting (deaf) = 1, fence, look again, sleep;    answer: now = done (posted), fence, look at
-// waiting
-//   FA4  begin again: all entries free, then ring[0] posted, which begins;   companion: looks at the next
-//        one, then at ring[0], which goes first
+//   FA3  sleep: waiting (deaf) = 1, fence, look again, sleep;    answer: now = done, fence, look at waiting
+//   FA4  begin again: all free, then ring[0] posted, it begins;  companion: the next one, then ring[0]
 #include "transport/far/port.hpp"
 
 #include "base/check.hpp"
@@ -166,8 +164,8 @@ void port::init(const shm::segment& memory, worker_no me, words* mine, words* be
   spin_ = spin;
 }
 
-/// With no request under way the next one is made at the ring's begin (FA4). As a rule that is so after each
-/// answer: one entry takes memory, and not all in turn. True: it is made there for that reason.
+/// With no request under way the next one is made at the ring's begin (FA4): as a rule always in one entry,
+/// whose memory is in use. True: it is made there for that reason.
 bool port::begin_again() noexcept {
   const auto used = static_cast<std::uint32_t>(std::min<std::uint64_t>(next_ - begun_, mine_->entries()));
   for (std::uint32_t i = used; i != 0; --i)
