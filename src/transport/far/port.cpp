@@ -171,8 +171,7 @@ bool port::begin_again() noexcept {
   for (std::uint32_t i = used; i != 0; --i)
     if (mine_->entry_of(next_ - i).now.load(std::memory_order_relaxed) != state::free) return false;
   const std::uint32_t rest = mine_->slot_of(0 - next_);
-  skipped_ += rest;
-  begun_ = next_ += rest;
+  skipped_ += rest, begun_ = next_ += rest;
   return true;
 }
 
