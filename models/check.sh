@@ -159,6 +159,10 @@ runs() {
   done
   echo "pass|join|-DCONSUMERS=1|$small|-m100000"
   echo "pass|join|-DCONSUMERS=2|$small|-m100000"
+  echo "pass|read_along||$small|-m100000"
+  for m in KEEPS_COPIES MOVED_COUNTS ANY_PLACE; do
+    echo "fail|read_along|-D$m|$small|-m100000"
+  done
   echo "pass|idle|-DN=2|$small|-m1000000"
   echo "pass|idle|-DN=2 -DMAILS=2 -DNO_TIMEOUT|$small|-m1000000"
   echo "pass|idle|-DN=2 -DLIVE|$live|-a -f -m1000000"

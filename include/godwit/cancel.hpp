@@ -171,8 +171,8 @@ struct entrant {
     if (result.valid()) future_access::settle(result, where);
   }
   void forget() noexcept {
-    ref& state = future_access::state(result);
-    if (state != no_state && state != in_frame) release(std::exchange(state, no_state));
+    const ref state = future_access::state(result);
+    if (state != no_state && state != in_frame) release(future_access::take_record(result));
   }
 };
 

@@ -70,6 +70,10 @@ struct pending_value {
 // state_ of a future: a record's location, or one of these.
 inline constexpr ref no_state = 0;
 inline constexpr ref in_frame = 1;
+/// With a record's location: the future is the variable that its spawn filled, and was never moved
+/// (docs/protocols/join.md, Read along).
+inline constexpr ref unmoved = 2;
+constexpr ref record_in(ref state) noexcept { return state & ~unmoved; }
 
 struct future_access;
 
@@ -209,7 +213,8 @@ class [[nodiscard]] future
 
   /// join() would not wait. Cost: local, or one load of another worker's memory.
   bool ready() const noexcept {
-    return state_ == detail::in_frame || (state_ != detail::no_state && detail::is_complete(state_));
+    return state_ == detail::in_frame ||
+           (state_ != detail::no_state && detail::is_complete(detail::record_in(state_)));
   }
 
   /// Wait for the thread, give back its result, or throw what it threw. Once: afterwards valid() is false.
@@ -244,14 +249,21 @@ class [[nodiscard]] future
   [[gnu::always_inline]] explicit future(uninitialised) noexcept {}
 
   [[gnu::noinline, gnu::cold]] T join_record(const char* file, const char* function, unsigned line) {
-    const detail::ref record = std::exchange(state_, detail::no_state);
-    const detail::payload p = detail::wait(record, file, function, line);
+    const detail::ref state = std::exchange(state_, detail::no_state), record = detail::record_in(state);
+    // Only whether it lies in a frame leaves this function, not where: else it could not live in registers.
+    const bool in_frame = state != record && lies_in_frame();
+    const detail::payload p = detail::wait(in_frame ? state : record, file, function, line);
     if (p.kind != detail::outcome::value) detail::rethrow(record, p);
     struct free_record {
       detail::ref r;
       ~free_record() { detail::release(r); }
     } guard{record};
     if constexpr (!std::is_void_v<T>) return detail::decode<T>(p);
+  }
+
+  [[gnu::always_inline]] bool lies_in_frame() const noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(this);
+    return at > reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) && at < detail::end_of_frames();
   }
 
   [[gnu::always_inline]] void drop() noexcept {
@@ -263,13 +275,13 @@ class [[nodiscard]] future
         room_.value.~T();
       }
     } else {
-      detail::detach(state_);
+      detail::detach(detail::record_in(state_));
     }
     state_ = detail::no_state;
   }
 
   [[gnu::always_inline]] void take(future& other) noexcept {
-    state_ = std::exchange(other.state_, detail::no_state);
+    state_ = detail::record_in(std::exchange(other.state_, detail::no_state));
     if constexpr (!std::is_void_v<T>) {
       if (state_ == detail::in_frame) {
         // Without a value there is nothing to move, but compilers cannot see that and warn.
@@ -336,6 +348,11 @@ struct future_access {
   static ref& state(future<T>& f) noexcept {
     return f.state_;
   }
+  /// The record is the caller's from now on.
+  template <class T>
+  static ref take_record(future<T>& f) noexcept {
+    return record_in(std::exchange(f.state_, no_state));
+  }
   template <class T>
   static void* room(future<T>& f) noexcept {
     return &f.room_;
@@ -356,7 +373,7 @@ struct future_access {
       checkout_held("join", where.file, where.line);
 #endif
     if (f.state_ != in_frame) [[unlikely]]
-      static_cast<void>(wait(f.state_, where.file, where.function, where.line));
+      static_cast<void>(wait(record_in(f.state_), where.file, where.function, where.line));
   }
   template <class T>
   static ref& record(shared_future<T>& f) noexcept {
@@ -376,7 +393,7 @@ class shared_future {
   /// From a future, in particular from spawn(). Local; allocates a record if the value lies in the frame.
   shared_future(future<T>&& f) : record_(0) {  // NOLINT: implicit on purpose, like std::shared_future
     detail::future_access::to_record(f);
-    record_ = std::exchange(f.state_, detail::no_state);
+    record_ = detail::future_access::take_record(f);
   }
   // Two copy operations: were there one taking const&, closures that capture a shared_future by value would
   // count as ordinary copyable types, and spawn() could not tell them from closures that capture a vector.
@@ -424,7 +441,7 @@ struct codec<future<T>> {
   static void write(writer& w, future<T>& f) {
     if (w.again()) detail::future_taken_twice();
     detail::future_access::to_record(f);
-    w.put(std::exchange(detail::future_access::state(f), detail::no_state));
+    w.put(detail::future_access::take_record(f));
   }
   static future<T> read(reader& r) {
     if (r.again()) detail::future_taken_twice();

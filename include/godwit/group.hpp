@@ -157,9 +157,8 @@ class group : public detail::control_handle<detail::group_state> {
 
   /// Of a member: wait waits for all.
   static void leave(future<detail::always_begins> member) noexcept {
-    detail::ref& state = detail::future_access::state(member);
-    if (state != detail::in_frame) [[unlikely]]
-      detail::leave_running(std::exchange(state, detail::no_state));
+    if (detail::future_access::state(member) != detail::in_frame) [[unlikely]]
+      detail::leave_running(detail::future_access::take_record(member));
   }
   global_ptr<std::uint64_t> leaf_of(std::uint64_t worker) const { return leaves_ + worker * leaf_words; }
   void unregister() const {

@@ -318,7 +318,7 @@ template <template <class, class> class Thunk, class F>
   word_pair w = fork_call<&Thunk<F, R>::run>(words[0], words[1], slot, out);
   if (w.status != 0) [[unlikely]] {
     future_access::state(result) = no_state;  // that may throw
-    future_access::state(result) = resumed(w.status);
+    future_access::state(result) = resumed(w.status) | unmoved;
     return result;
   }
   future_access::state(result) = in_frame;

@@ -63,9 +63,8 @@ class task_group {
  private:
   template <class T>
   [[gnu::always_inline]] static void add(future<T> member, detail::ref tally) {
-    detail::ref& state = detail::future_access::state(member);
-    if (state != detail::in_frame) [[unlikely]]
-      detail::detach_into(std::exchange(state, detail::no_state), tally);
+    if (detail::future_access::state(member) != detail::in_frame) [[unlikely]]
+      detail::detach_into(detail::future_access::take_record(member), tally);
   }
   void settle(const detail::place& where) const { detail::wait_for_parts(tally_, "task_group", where); }
 

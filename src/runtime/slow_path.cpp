@@ -149,10 +149,14 @@ void keep_promise(ref record) noexcept {
   need_run("coroutine's end");
   this_worker().finish(record);
 }
+std::uintptr_t end_of_frames() noexcept {
+  return detail::hot().workers != 0 ? this_worker().end_of_frames() : 0;
+}
 payload wait(ref record, const char* file, const char* function, unsigned line) noexcept {
   need_run("join");
   need_no_checkout("join", file, line);
-  payload p = this_worker().wait(record, {file, function, line});
+  payload p =
+      this_worker().wait(record_in(record), {file, function, line}, nullptr, record_in(record) != record);
   if (p.kind == outcome::value && this_worker().must_stop()) p.kind = outcome::cancelled;
   return p;
 }

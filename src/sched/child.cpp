@@ -317,7 +317,10 @@ void child_worker<P>::loop() noexcept {
     if (const ref r = look_for_task(); r != 0) begin(r);
     if constexpr (full) try_waiting();
     GODWIT_ASSERT(deque_.empty(), "ID1: the deque of an idle worker is empty");
-    if (idle_.end_of_round()) idle_.become_idle();
+    if (idle_.end_of_round()) {
+      records_.send_releases();
+      idle_.become_idle();
+    }
   }
 }
 

@@ -118,6 +118,7 @@ void continuation_worker<P>::loop() noexcept {
     }
     look_at_others();
     if (idle_.end_of_round()) {
+      records_.send_releases();
       idle_.become_idle();
       if (idle_.is_idle()) work_on({});  // PA5: what has come with its part is in use until it begins
     }
@@ -320,6 +321,7 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
     block_at(head.top)->suspended = nullptr;
   } else {
     const auto* bytes = here_.home<std::byte>(r) + sizeof(image);
+    base::settle();  // its words are read as bytes, and this worker may have written them last
     here_.net.remote_get(from, static_cast<void*>(&copy), here_.home<image>(r), sizeof copy);
     GODWIT_ASSERT(head.kind == object_kind::image && head.freed.load(std::memory_order_relaxed) == 0,
                   "a thread is resumed from its image, once");

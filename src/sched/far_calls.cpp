@@ -11,6 +11,7 @@
 #include "sched/frames.hpp"
 #include "sched/lazy_spawns.hpp"
 #include "sched/ready_queue.hpp"
+#include "sched/record_calls.hpp"
 #include "sched/segment_list.hpp"
 #include "base/world.hpp"
 
@@ -383,51 +384,6 @@ void look(call_site& site, entry& e) noexcept {
   all.ask_for_work(site, e);
 }
 
-void read_record(call_site& site, entry& e) noexcept {
-  const record* r = site.memory->at<record>(e.head.b);
-  GODWIT_ASSERT(r->kind == object_kind::record, "a record is read");
-  if (r->state.load(std::memory_order_acquire) != state_done) return;  // JN1
-  const result_words result = r->result;
-  GODWIT_ASSERT(result.object != 0 || result.bytes <= sizeof result.small, "a result lies where it fits");
-  e.head.result = 1;
-  e.head.info = sizeof result;
-  std::memcpy(e.data, &result, sizeof result);
-  if (result.object != 0 && site.memory->reaches(transport::ref_worker(result.object)) &&
-      sizeof result + result.bytes <= inline_bytes) {
-    std::memcpy(e.data + sizeof result, site.memory->at<object>(result.object) + 1, result.bytes);
-    e.head.info += result.bytes;
-  }
-}
-
-/// join_records::release for a consumer on another host.
-void release(call_site& site, entry& e) noexcept {
-  record* rec = site.memory->at<record>(e.head.b);
-  GODWIT_ASSERT(rec->kind == object_kind::record, "a record is released");
-  GODWIT_ASSERT(rec->references.load(std::memory_order_relaxed) != 0, "who releases holds a reference");
-  if (rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  std::uint64_t state = state_none;
-  if (rec->state.compare_exchange_strong(state, state_detached, std::memory_order_acq_rel,
-                                         std::memory_order_acquire))
-    return;  // JN4: the child will free it
-  GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
-  if (rec->result.boxed != 0) {
-    e.head.result = owns_box;
-    return;
-  }
-  const ref result = rec->result.object;
-  if (e.head.more[0] != 0) {  // policy locked_free: who joins gives back
-    e.head.result = result;
-    e.head.info = sizeof result;
-    std::memcpy(e.data, &result, sizeof result);
-    return;
-  }
-  if (result != 0 && site.memory->reaches(transport::ref_worker(result)))
-    site.memory->at<object>(result)->freed.store(freed_marked, std::memory_order_release);
-  else
-    e.head.result = result;
-  rec->freed.store(freed_marked, std::memory_order_release);  // JH1
-}
-
 void count_off(call_site& site, entry& e) noexcept {
   e.head.result = count_off_from(*site.memory->at<record>(e.head.b));
 }
@@ -483,7 +439,8 @@ void enter_calls(transport::far::call_table& table, call_site& site) {
   table.enter(call_no::look, in_entry<look>, &site);
   table.enter(call_no::read_record, in_entry<read_record>, &site);
   table.enter(call_no::take_image, take_image, &site);
-  table.enter(call_no::release, in_entry<release>, &site);
+  table.enter(call_no::release, in_entry<release_record>, &site);
+  table.enter(call_no::release_read, in_entry<release_read_records>, &site);
   table.enter(call_no::count_off, in_entry<count_off>, &site);
   table.enter(call_no::ask_scopes, in_entry<ask>, &site);
   table.enter(call_no::count_strand_off, in_entry<strand_off>, &site);

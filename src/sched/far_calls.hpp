@@ -22,12 +22,17 @@ struct call_no {
   static constexpr std::uint64_t steal = transport::far::call_number("sched.steal");
   /// is there a thread to take? argument: call_scope. Answer: result != 0; asks for more if not
   static constexpr std::uint64_t look = transport::far::call_number("sched.look");
-  /// argument: ref. Answer: result 0 if not complete, else info: result_words [and the object's bytes]
+  /// argument: ref, and how many refs of records of the same host follow (most_read_along). Answer: result 0
+  /// if the first is not complete; else bit 0, and bit i for the i-th of the others if it is complete and
+  /// its result all there; info: result_words of each [and the bytes of the first one's object]
   static constexpr std::uint64_t read_record = transport::far::call_number("sched.read_record");
   /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0; or owns_box:
   /// then all of it is the caller's, to be freed by a letter. With a second
   /// argument the caller frees the record too, if info != 0: it was the last one, and the record is complete
   static constexpr std::uint64_t release = transport::far::call_number("sched.release");
+  /// cast: one consumer less of each of the refs that follow, which leave nothing but themselves. argument:
+  /// how many
+  static constexpr std::uint64_t release_read = transport::far::call_number("sched.release_read");
   /// argument: ref of an image that is the caller's alone. It is freed; info: the image, then its stack. Or
   /// it stays, to be made ready by a letter (worker::tell_home), and only the image comes
   static constexpr std::uint64_t take_image = transport::far::call_number("sched.take_image");
@@ -52,6 +57,8 @@ struct call_no {
 };
 
 inline constexpr ref owns_box = ~ref{0};
+/// Records in one read_record beside the first, and in one release_read.
+inline constexpr std::uint64_t most_read_along = 31;
 
 /// Bits of the argument of steal and look.
 struct call_scope {

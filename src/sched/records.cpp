@@ -8,6 +8,7 @@
 //   JN3  a published image belongs to whoever completes the record: its former owner touches it no more
 #include "sched/records.hpp"
 
+#include <bit>
 #include <cstring>
 
 #include "base/thread_sanitizer.hpp"
@@ -110,19 +111,33 @@ void join_records::publish_error(ref to, ref error) noexcept {
   release(error);
 }
 
-/// Read a completed record of another host, and its result, into fetched_*. False: it is not complete yet.
 bool join_records::fetch(ref r) const noexcept {
-  const auto& e = here_.net.far().call(ref_worker(r), call_no::read_record, r, 0);
+  return take_answer(r, here_.net.far().call(ref_worker(r), call_no::read_record, r, 0));
+}
+
+bool join_records::fetch_along(ref r, const stack::range& frames) noexcept {
+  if (const result_words* known = along_.copy_of(r); known != nullptr) {
+    fetched_ = *known;
+    fetched_of_ = r;
+    return true;
+  }
+  const bool is_there = take_answer(r, along_.ask(r, frames));
+  along_.send_releases();  // while there is nothing to ask
+  return is_there;
+}
+
+/// What read_record says of @p r, into fetched_*. False: it is not complete yet.
+bool join_records::take_answer(ref r, const transport::far::entry& e) const noexcept {
   if (e.head.result == 0) return false;
   std::memcpy(&fetched_, e.data, sizeof fetched_);
   fetched_of_ = r;
-  GODWIT_ASSERT(e.head.info == sizeof fetched_ || e.head.info == sizeof fetched_ + fetched_.bytes,
+  const std::size_t results = static_cast<std::size_t>(std::popcount(e.head.result)) * sizeof fetched_;
+  GODWIT_ASSERT(e.head.info == results || e.head.info == results + fetched_.bytes,
                 "a result comes along as a whole or not at all");
-  const std::byte* bytes = e.data + sizeof fetched_;
   if (fetched_.object != 0) {
     fetched_bytes_.resize(fetched_.bytes);
-    if (e.head.info > sizeof fetched_)
-      std::memcpy(fetched_bytes_.data(), bytes, fetched_.bytes);  // it came along
+    if (e.head.info > results)
+      std::memcpy(fetched_bytes_.data(), e.data + results, fetched_.bytes);  // it came along
     else
       here_.net.remote_get(ref_worker(fetched_.object), fetched_bytes_.data(),
                            here_.home<object>(fetched_.object) + 1, fetched_.bytes);
@@ -236,12 +251,12 @@ void join_records::retain(ref r) noexcept {
 }
 
 /// The last consumer frees what is not at the record's host, and where frees are queued all of it: one call.
-/// Who has just read that there is no such thing waits for no answer. (No thread leaves between the two: a
-/// result is decoded there.)
+/// Who has just read that there is no such thing leaves it to be told later, with others. (No thread leaves
+/// between the two: a result is decoded there.)
 [[gnu::noinline]] void join_records::release_far(ref r) noexcept {
   const bool nothing_left =
       std::exchange(fetched_of_, 0) == r && fetched_.object == 0 && fetched_.boxed == 0 && !heap_.has_queue();
-  if (nothing_left) return here_.net.far().cast(ref_worker(r), call_no::release, r);
+  if (nothing_left) return along_.release(r);
   const auto& e = here_.net.far().call(ref_worker(r), call_no::release, r, heap_.has_queue() ? 1 : 0);
   const ref result = e.head.result;
   if (result == owns_box) return free_at_home(r);

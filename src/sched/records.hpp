@@ -2,11 +2,12 @@
 // they lie. Who waits for one suspends: continuation.cpp, child.cpp. docs/protocols/join.md;
 // tests: tests/sched/records_test.cpp, tests/api/.
 //
-// A record of another host is read and released by one call each (far_calls.hpp), completed word by word.
+// A record of another host is read by one call, with others (read_along.hpp), and completed word by word.
 #pragma once
 
 #include "base/thread_sanitizer.hpp"
 #include "base/unexposed.hpp"
+#include "sched/read_along.hpp"
 #include "sched/site.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace godwit::sched {
 
 class join_records {
  public:
-  join_records(const site& here, heap& own) noexcept : here_(here), heap_(own) {}
+  join_records(const site& here, heap& own) noexcept : here_(here), heap_(own), along_(here) {}
 
   /// With one consumer; nobody came yet. Local.
   ref make() noexcept {
@@ -90,7 +91,13 @@ class join_records {
   detail::payload payload_of(ref r) const noexcept;
   /// Read a record of another host, and its result. False: it is not complete yet. One round trip, or two.
   bool fetch(ref r) const noexcept;
+  /// The same for a thread that joins a future in its own @p frames: others' results come along.
+  bool fetch_along(ref r, const stack::range& frames) noexcept;
   detail::payload fetched_payload() const noexcept;
+  /// To an empty region. RA1
+  void thread_came() noexcept { along_.thread_came(); }
+  /// Other hosts hear of what has been released.
+  void send_releases() noexcept { along_.send_releases(); }
 
   void retain(ref r) noexcept;
   void release(ref r) noexcept;
@@ -139,6 +146,7 @@ class join_records {
   }
 
  private:
+  bool take_answer(ref r, const transport::far::entry& e) const noexcept;
   [[gnu::noinline]] void take_value_less(ref r) noexcept;
   bool abandon(ref r, ref tally = 0) noexcept;
   detail::boxed take_apart(ref r) noexcept;
@@ -149,6 +157,7 @@ class join_records {
 
   const site& here_;
   heap& heap_;
+  read_along along_;
   // What fetch read from another host; valid until it is called again.
   mutable result_words fetched_{};
   mutable std::vector<std::byte> fetched_bytes_;

@@ -104,6 +104,7 @@ void worker::enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_re
                                               : here_.is_stack(top - 1, top, bytes_end),
                 "a thread's stack lies where stacks lie");
   deque_.sentinel().record = own_record;
+  records_.thread_came();  // RA1
   words_come(takes);
   ancestors_.came(top, bytes_end);
   idle_.thread_came();
@@ -163,7 +164,18 @@ void worker::on_expose_signal(std::uint32_t float_control,
   idle_.wake_one();
 }
 
-detail::payload worker::wait(ref r, detail::place where, const char* what) noexcept {
+/// RA3
+std::uintptr_t worker::end_of_frames() noexcept {
+  return here_.one_host() || here_.shape.own_stacks ? 0 : deque_.sentinel().sp;
+}
+
+bool worker::fetch(ref r, bool along) noexcept {
+  if (!along) return records_.fetch(r);
+  return records_.fetch_along(
+      r, {reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), end_of_frames()});
+}
+
+detail::payload worker::wait(ref r, detail::place where, const char* what, bool along) noexcept {
   if (r == 0)
     base::fatal(
         "worker %u: join on a future that has no thread (joined before, moved from, or default "
@@ -172,7 +184,7 @@ detail::payload worker::wait(ref r, detail::place where, const char* what) noexc
   GODWIT_ASSERT(!here_.is_near(r) || (is_record_kind(here_.at<record>(r)->kind) &&
                                       here_.at<record>(r)->freed.load(std::memory_order_relaxed) == 0),
                 "a join is of a record that lives");
-  if (!here_.is_near(r) && records_.fetch(r)) {  // one round trip for all of it
+  if (!here_.is_near(r) && fetch(r, along)) {  // one round trip for all of it
     here_.acquire_writes();
     return records_.fetched_payload();
   }

@@ -95,8 +95,10 @@ class worker {
   /// The root thread just ended: pop its entry and complete what is to complete.
   virtual void end_of_root_thread() noexcept = 0;
   virtual void share(ref r) noexcept { records_.retain(r); }
-  /// @p what: as in park, if the record is not a thread's.
-  detail::payload wait(ref r, detail::place where, const char* what = nullptr) noexcept;
+  /// @p what: as in park, if the record is not a thread's. @p along: by a future that lies where its spawn
+  /// put it, in the frames that are here; what can be read along with it is.
+  detail::payload wait(ref r, detail::place where, const char* what = nullptr, bool along = false) noexcept;
+  std::uintptr_t end_of_frames() noexcept;
   /// Complete a record of join_records::make; its waiters become ready. The calling context goes on.
   void finish(ref r) noexcept;
   join_records& records() noexcept { return records_; }
@@ -275,6 +277,7 @@ class worker {
   /// @p now: when it became ready, 0: it never waited. @p in_front: before all others, whatever it is.
   void push_ready(ref image_ref, std::uint64_t now, bool in_front = false) noexcept;
   void tell_home(ref image_ref) noexcept;
+  bool fetch(ref r, bool along) noexcept;
   /// To the worker where it stopped, and to no other one.
   void go_home(ref image_ref) noexcept;
   /// It is to run on this worker.

@@ -146,6 +146,53 @@ TEST_F(far_calls, who_names_the_heap_of_its_host_stays) {
   EXPECT_EQ(steal_parcels(here_lies), std::vector<ref>{22});
 }
 
+TEST_F(far_calls, what_is_read_along_is_what_is_complete_and_all_there) {
+  const auto new_record = [&](std::uint32_t worker, std::uint64_t state, std::uint64_t value) {
+    auto* r = static_cast<record*>(here.heap_of(worker).allocate(object_kind::record, sizeof(record)));
+    clear_record(r);
+    r->result.bytes = sizeof value;
+    std::memcpy(r->result.small, &value, sizeof value);
+    r->state.store(state);
+    return here.ref_of(r);
+  };
+  const ref first = new_record(0, state_done, 1), second = new_record(1, state_done, 2),
+            running = new_record(0, state_none, 3), third = new_record(0, state_done, 4),
+            elsewhere = new_record(0, state_done, 5), image = here.ref_of(suspended(0, 9, 64)),
+            nothing = godwit::transport::make_ref(worker_no{1}, 64), far = first + (std::uint64_t{1} << 36);
+  here.memory().at<record>(elsewhere)->result.object = third;
+  const auto read = [&](ref r, const std::vector<ref>& others) {
+    std::memcpy(e->data, others.data(), others.size() * sizeof(ref));
+    e->head = {};
+    e->head.what = godwit::transport::far::op::call;
+    e->head.a = call_no::read_record;
+    e->head.b = r;
+    e->head.more[0] = others.size();
+    table.carry_out(*e, {[](void*, std::size_t) noexcept -> std::byte* { return nullptr; }, nullptr});
+    std::vector<std::uint64_t> values;
+    for (std::uint64_t at = 0; at < e->head.info; at += sizeof(result_words)) {
+      result_words words;
+      std::memcpy(&words, e->data + at, sizeof words);
+      values.emplace_back();
+      std::memcpy(&values.back(), words.small, sizeof values.back());
+    }
+    return values;
+  };
+  EXPECT_EQ(read(first, {running, second, elsewhere, image, nothing, far, third}),
+            (std::vector<std::uint64_t>{1, 2, 4}));
+  EXPECT_EQ(e->head.result, 1u | 2u << 1 | 2u << 6);
+  EXPECT_EQ(read(running, {second}), std::vector<std::uint64_t>{}) << "who joins will wait elsewhere";
+  EXPECT_EQ(e->head.result, 0u);
+  here.memory().at<record>(second)->references.store(2);
+  const std::vector<ref> read_ones{first, second};
+  std::memcpy(e->data, read_ones.data(), sizeof(ref) * 2);
+  e->head.a = call_no::release_read;
+  e->head.b = read_ones.size();
+  table.carry_out(*e, {[](void*, std::size_t) noexcept -> std::byte* { return nullptr; }, nullptr});
+  EXPECT_EQ(here.memory().at<record>(first)->freed.load(), freed_marked);
+  EXPECT_EQ(here.memory().at<record>(second)->freed.load(), freed_not) << "another one will come for it";
+  EXPECT_EQ(here.memory().at<record>(second)->references.load(), 1u);
+}
+
 TEST_F(far_calls, a_call_searches_few_stacks) {
   site.heaps = {0x7000'0000'0000, 0x7100'0000'0000};
   const std::uintptr_t inside = site.heaps.low;

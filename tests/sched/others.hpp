@@ -33,7 +33,7 @@ class others {
       for (far_words::entry& e : words_.ring) {
         if (e.now.load(std::memory_order_acquire) != far_words::state::posted) continue;
         e.head.result = e.head.info = e.head.bytes = 0;
-        std::memset(e.head.more, 0, sizeof e.head.more);
+        std::memset(e.head.more + 1, 0, sizeof e.head.more - sizeof e.head.more[0]);  // [0]: an argument
         answer(e);
         ++asked;
         if (e.head.what == far_words::op::cast) {

@@ -159,7 +159,7 @@ template <class F>
     }
   } catch (const lazy_left<thunk::traits>& left) {
     future_access::state(result) = no_state;  // that may throw
-    future_access::state(result) = resumed(left.status);
+    future_access::state(result) = resumed(left.status) | unmoved;
     if constexpr ((thunk::traits & lazy_begins) == 0) throw_cancelled();  // CA4
     return result;
   } catch (...) {

@@ -88,7 +88,12 @@ inline constexpr std::uintptr_t not_begun = 2;
 
 /// Wait until the record is complete. May migrate. The place is shown in deadlock reports; its parts ride in
 /// registers, because arguments on the stack would cost the inlined callers a frame pointer.
+/// @p record: with `unmoved`, if a future in these frames says so.
 [[gnu::cold]] payload wait(ref record, const char* file, const char* function, unsigned line) noexcept;
+
+/// Where the stacks of the thread that runs and of those below it end, if others' results may come along with
+/// one that is joined (docs/protocols/join.md, Read along); else 0.
+[[gnu::cold]] std::uintptr_t end_of_frames() noexcept;
 
 /// True when the record is complete: one load, possibly of another worker's memory.
 [[gnu::cold]] bool is_complete(ref record) noexcept;
