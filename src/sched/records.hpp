@@ -95,7 +95,9 @@ class join_records {
   bool fetch_along(ref r, const stack::range& frames) noexcept;
   detail::payload fetched_payload() const noexcept;
   /// To an empty region. RA1
-  void thread_came() noexcept { along_.thread_came(); }
+  void thread_came() noexcept {
+    if (!base::planted("join.copies_are_kept")) along_.thread_came();
+  }
   /// Other hosts hear of what has been released.
   void send_releases() noexcept { along_.send_releases(); }
 

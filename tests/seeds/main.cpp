@@ -151,6 +151,7 @@ constexpr std::string_view all_mistakes[] = {
     "join.frees_while_running",
     "join.next_after_publish",
     "join.done_is_stored",
+    "join.copies_are_kept",
     "idle.who_runs_is_not_counted",
     "idle.own_queue_is_not_looked_at",
     "nodes.one_wave_is_enough",
