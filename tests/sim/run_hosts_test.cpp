@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -150,6 +151,7 @@ TEST(simulated_hosts, companions_that_nap_change_times_alone) {
 
 // Faults change no result; and they do happen. (So few requests fit into small rings, too.)
 TEST(simulated_hosts, faults_change_times_alone) {
+  std::map<std::string_view, int> changed;  // in so many ways: a fault may meet nobody whom it delays
   for (const auto way : all_ways) {
     gw::options o = on_hosts(5, 3, way, 7, "random");
     const std::uint64_t good_day = timed_fib(12, o).ns;
@@ -157,12 +159,14 @@ TEST(simulated_hosts, faults_change_times_alone) {
       o.sim_faults = which;
       const outcome first = timed_fib(12, o);
       EXPECT_EQ(first.value, 144) << which;
-      if (std::string_view(which) != "small") {
-        EXPECT_NE(first.ns, good_day) << which;
-      }
+      changed[which] += first.ns != good_day ? 1 : 0;
       EXPECT_EQ(first.ns, timed_fib(12, o).ns) << which;
     }
   }
+  for (const auto& [which, ways] : changed)
+    if (which != "small") {
+      EXPECT_GE(ways, 2) << which;
+    }
 }
 
 /// 2^depth leaves of 0.4 ms each, within which nobody answers for his memory.
