@@ -77,6 +77,58 @@ TEST(simulated_hosts, calls_on_every_worker_go_along_a_tree_of_hosts) {
   EXPECT_LT(many, 4 * few) << few << " ns on 8 hosts";
 }
 
+/// @p k children, each in a frame of its own, of a continuation that others steal meanwhile. Gives back when
+/// the last of them had ended for long, and their number.
+struct joined {
+  std::uint64_t from = 0;
+  int children = 0;
+};
+template <bool Moves>
+[[gnu::noinline]] joined children_of_a_chain(int k) {
+  if (k == 0) {
+    gw::sim::charge(1'000'000);
+    return {gw::sim::now_ns()};
+  }
+  auto spawned = gw::spawn([] {
+    gw::sim::charge(50'000);
+    return 1;
+  });
+  if constexpr (Moves) {
+    auto moved = std::move(spawned);
+    joined j = children_of_a_chain<Moves>(k - 1);
+    j.children += moved.join();
+    return j;
+  } else {
+    joined j = children_of_a_chain<Moves>(k - 1);
+    j.children += spawned.join();
+    return j;
+  }
+}
+template <bool Moves>
+std::uint64_t joins_take_ns(const gw::options& o) {
+  return gw::run<std::uint64_t>(
+      [] {
+        const joined j = children_of_a_chain<Moves>(20);
+        EXPECT_EQ(j.children, 20);
+        return gw::sim::now_ns() - j.from;
+      },
+      o);
+}
+
+/// docs/protocols/join.md, Read along: of those on another host the first one costs a round trip, not each as
+/// with futures that have been moved.
+TEST(simulated_hosts, results_of_another_host_come_together) {
+  for (const auto way : all_ways) {
+    if (way == gw::choice::way::am) continue;  // who computes gives nothing away in time
+    gw::options o = on_hosts(2, 2, way);
+    o.sim_machine = "wisteria";
+    const std::uint64_t together = joins_take_ns<false>(o);
+    EXPECT_GE(far_steals(), 10u);
+    const std::uint64_t one_by_one = joins_take_ns<true>(o);
+    EXPECT_LT(2 * together, one_by_one) << "way " << static_cast<int>(way);
+  }
+}
+
 struct allocation_times {
   std::uint64_t allocate, puts, deallocate;
 };
