@@ -49,10 +49,17 @@ struct sha_hash {
 using sha_hash = uts::sha1_portable;
 #endif
 
+/// The subtree of n. Leaves of the last level are counted only: it has most of the nodes, and no state of a
+/// leaf decides anything.
 template <class Hash>
 void count(const node& n, totals& t) {
   const int children = the_tree.children(n);
   t += uts::just(n, children);
+  if (children != 0 && the_tree.ends_at(n.depth() + 1)) {
+    const auto leaves = static_cast<std::uint64_t>(children);
+    t += {leaves, leaves, n.depth() + 1};
+    return;
+  }
   for (int i = 0; i < children; ++i) {
     node c;
     the_tree.child<Hash>(n, i, c);

@@ -12,7 +12,6 @@ tree the_tree;
 namespace {
 
 constexpr double two_to_31 = 2147483648.0;
-constexpr std::uint32_t no_value = 0x80000000u;  // above every random number
 
 /// Expected number of children of a geometric node.
 double target(const parameters& p, int depth) {

@@ -90,6 +90,12 @@ class tree {
     }
   }
 
+  /// Has no node of this depth a child?
+  [[gnu::always_inline]] bool ends_at(std::uint32_t depth) const {
+    const level& l = levels_[std::min<std::size_t>(depth, last_)];
+    return l.how == rule::steps && l.step[0] == no_value;
+  }
+
   /// Child @p i of @p n, made in place: what is made where a thread finds it is copied once less.
   template <class Sha>
   [[gnu::always_inline]] void child(const node& n, int i, node& to) const {
@@ -110,6 +116,7 @@ class tree {
     std::uint32_t step[max_children + 1] = {};
   };
 
+  static constexpr std::uint32_t no_value = 0x80000000u;  // above every random number
   level make_level(int depth) const;
 
   parameters parameters_;
