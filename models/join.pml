@@ -151,7 +151,10 @@ proctype consumer(byte me) {
 #ifdef PUBLISH_ONCE
   atomic { USE; im_next[me] = old; state = me }
 #else
-  atomic { USE; old = state };
+  if
+  :: atomic { USE; old = state }
+  :: old = 0                                    /* guessed, where a look takes a round trip */
+  fi;
   do
   :: old == DONE ->                             /* cancel */
 #ifndef CANCEL_KEEPS_IMAGE

@@ -325,7 +325,10 @@ bool continuation_worker<P>::publish(image* im, const parting& p, const leaving&
   }
   const record* rec = here_.home<record>(why.waiting_for);
   const worker_no home = ref_worker(why.waiting_for);
-  std::uint64_t state = here_.net.remote_load(home, &rec->state, std::memory_order_acquire);
+  // On another host it has just been looked at (worker::wait): nobody else waits, as a rule.
+  std::uint64_t state = state_none;
+  if (stalls || here_.is_near(why.waiting_for))
+    state = here_.net.remote_load(home, &rec->state, std::memory_order_acquire);
   do {
     if (state == state_done) return false;
     GODWIT_ASSERT(!is_detached(state), "nobody waits for a record that nobody asks for");
