@@ -26,7 +26,8 @@ def run(command, options):
                    OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise Failed(f"{' '.join(command)} ended with status {done.returncode}: {done.stderr.strip()}")
+            said = [f"GODWIT_{k.upper()}={v}" for k, v in options.items()] + [os.path.relpath(command[0]), *command[1:]]
+            raise Failed(f"{' '.join(said)} ended with status {done.returncode}: {done.stderr.strip()}")
         with open(stats, encoding="utf-8") as f:
             found = json.load(f)
     found["said"] = done.stdout.strip().splitlines()[-1]
