@@ -129,6 +129,39 @@ TEST(simulated_hosts, results_of_another_host_come_together) {
   }
 }
 
+std::uint64_t wait_began_ns;  // workers of a simulation share a process
+
+/// A thread whose parent is at hand waits for another host's child: it looks, and then says that it waits.
+TEST(simulated_hosts, who_waits_for_another_host_takes_two_round_trips) {
+  for (const auto way :
+       {gw::choice::way::server, gw::choice::way::assist}) {  // all requests take the same there
+    gw::options o = on_hosts(2, 2, way);
+    o.sim_machine = "wisteria";
+    struct times {
+      std::uint64_t look, wait;
+    };
+    const auto took = gw::run<times>(
+        [] {
+          gw::sim::charge(1'000'000);  // until the other host asks for work
+          auto child = gw::spawn([] { gw::sim::charge(5'000'000); });
+          EXPECT_EQ(gw::worker_id(), 1u);
+          EXPECT_FALSE(child.ready());  // the first request may meet others under way
+          const std::uint64_t from = gw::sim::now_ns();
+          EXPECT_FALSE(child.ready());
+          const std::uint64_t look = gw::sim::now_ns() - from;
+          auto waits = gw::spawn([c = std::move(child)]() mutable {
+            wait_began_ns = gw::sim::now_ns();
+            c.join();
+          });
+          const std::uint64_t wait = gw::sim::now_ns() - wait_began_ns;
+          waits.join();
+          return times{look, wait};
+        },
+        o);
+    EXPECT_LT(2 * took.wait, 5 * took.look) << took.wait << " ns, way " << static_cast<int>(way);
+  }
+}
+
 struct allocation_times {
   std::uint64_t allocate, puts, deallocate;
 };
