@@ -25,6 +25,12 @@ struct free_stack {
 };
 free_stack* at(void* top) noexcept { return static_cast<free_stack*>(top); }
 
+bool guard_in_mapping(void* low, std::size_t bytes) noexcept {
+  constexpr int no_advice = 0x60d;  // an emulator that takes it takes anything, and does nothing
+  static const bool means_it = madvise(low, bytes, no_advice) != 0;
+  return means_it && madvise(low, bytes, MADV_GUARD_INSTALL) == 0;
+}
+
 }  // namespace
 
 void pool::init(std::uintptr_t first, std::uint64_t distance, std::uint32_t count, std::uint64_t bytes,
@@ -54,7 +60,7 @@ void pool::make_guard(std::uintptr_t low) noexcept {
   auto* p = reinterpret_cast<void*>(low);
   guards how = guards_.load(std::memory_order_relaxed);
   if (how == guards::unknown || how == guards::install) {
-    if (madvise(p, guard_, MADV_GUARD_INSTALL) == 0) {
+    if (guard_in_mapping(p, guard_)) {
       if (how == guards::unknown) guards_.store(guards::install, std::memory_order_relaxed);
       return;
     }
