@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/own_memory.hpp"
 #include "heap/malloc.hpp"
 #include "heap/part.hpp"
 #include "heap/pool.hpp"
@@ -47,6 +48,14 @@ std::uint64_t largest_block() noexcept {
   if (allows == '1' || sysinfo(&machine) != 0) return ~std::uint64_t{0};
   return (std::uint64_t{machine.totalram} + machine.totalswap) * machine.mem_unit;
 }
+
+[[maybe_unused]] const bool library_was_told_ = [] {
+  base::own_malloc = [](std::size_t bytes) {
+    const outside here;
+    return std::malloc(bytes);
+  };
+  return true;
+}();
 
 }  // namespace
 
@@ -170,6 +179,12 @@ std::string other_malloc() {
 
 bool is_shared() noexcept { return here.all != nullptr; }
 bool holds(const void* at) noexcept { return here.holds(at); }
+
+stack::range in_use() noexcept {
+  if (!is_shared()) return {};
+  const std::uint64_t fresh = __atomic_load_n(&here.all->fresh, __ATOMIC_RELAXED);
+  return {here.begin, here.begin + (fresh << span_bits)};
+}
 
 bool is_free(std::uintptr_t word) noexcept {
   const void* const at = reinterpret_cast<const void*>(word);

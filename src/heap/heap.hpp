@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <string>
 
+#include "stack/stack.hpp"
+
 namespace godwit::heap {
 
 /// Whether malloc of this program is the one of malloc.cpp. No: another allocator or a checking tool is in
@@ -36,6 +38,9 @@ bool is_shared() noexcept;
 
 /// Of its blocks, or in one.
 bool holds(const void* at) noexcept;
+
+/// Where blocks have been handed out so far. Empty: there is no heap. Local, from any process that has it.
+stack::range in_use() noexcept;
 
 /// In a worker: @p word is an address of the heap where nobody has a block. False: somebody may have one, or
 /// it is no such address. Cost: some hundred loads at most.

@@ -230,6 +230,7 @@ void simulation::start(run_state& r) {
   hosts_->sit_down(what, *engine_, *machine_, r.own.count);
   sched::worker_hooks hooks{.exit_worker = exit_worker, .unseen_error = unseen_error};
   if (hosts_->several()) {
+    hooks.heap_in_use = heap::in_use;
     hooks.is_free = heap::is_free;
     hook_global(hooks, opts);
     hook_parcels(hooks);

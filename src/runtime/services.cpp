@@ -3,6 +3,7 @@
 
 #include "base/lock.hpp"
 #include "gas/controls.hpp"
+#include "heap/heap.hpp"
 
 #include <atomic>
 
@@ -26,7 +27,7 @@ services::services(launch& what, const transport::shm::segment& memory, std::byt
             &host_words(memory_),
             &random_,
             base::outsider,
-            what.job.hosts_heaps,
+            what.job.host_count > 1 ? heap::in_use : nullptr,
             detail::facts_of(what.opts).spawns_lazily},
       places_(places_of(memory_, window, what.global_space, what.opts)) {
   sched::enter_calls(calls_, site_);

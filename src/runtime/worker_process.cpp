@@ -168,8 +168,9 @@ void on_own_stack(void* launched) {
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
   sched::worker_hooks hooks{exit_worker, unseen_error};
   hooks.on_idle = heap::tidy;     // if there is one
-  hooks.is_free = heap::is_free;  // likewise
   if (what.job.host_count > 1) {  // on one host the hardware does all of this
+    hooks.heap_in_use = heap::in_use;
+    hooks.is_free = heap::is_free;
     hook_global(hooks, what.opts);
     hook_parcels(hooks);
   }

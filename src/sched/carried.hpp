@@ -3,10 +3,10 @@
 // worker or comes to one. docs/protocols/cancel.md (Carried words). Test: tests/sched/carried_test.cpp.
 #pragma once
 
+#include "base/own_memory.hpp"
 #include "sched/words.hpp"
 
 #include <algorithm>
-#include <vector>
 
 namespace godwit::sched {
 
@@ -82,7 +82,7 @@ class carried_words {
     ref scope = 0;
     const spawn_slot* from = nullptr;  ///< of the threads whose spawns fill this slot and those behind it
   };
-  std::vector<entry> entered_;  ///< in the order of `from`
+  base::own_vector<entry> entered_;  ///< in the order of `from`
   public_words* words_ = nullptr;
   const spawn_slot* first_ = nullptr;
 };

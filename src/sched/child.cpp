@@ -101,7 +101,7 @@ ref child_worker<P>::spawn_task(detail::task_entry* entry, const detail::task_by
   slot->sp = 0;
   const auto bytes = reinterpret_cast<std::uintptr_t>(t->closure());
   const bool stays = !base::planted("stay.closures_are_not_searched") &&
-                     names(bytes, bytes + closure.size, here_.shape.hosts_heaps);
+                     names(bytes, bytes + closure.size, here_.heap_in_use());
   slot->extra = stays ? 1 : 0;
   slot->record = r;
   detail::hot().bottom = slot + 1;

@@ -12,12 +12,10 @@
 // they bury.
 #pragma once
 
+#include "base/own_memory.hpp"
 #include "sched/policies.hpp"
 #include "sched/wait_queue.hpp"
 #include "sched/worker.hpp"
-
-#include <deque>
-#include <vector>
 
 namespace godwit::sched {
 
@@ -105,11 +103,11 @@ class child_worker final : public worker {
   ref starting_ = 0;  ///< the task that the loop is about to run
   thread root_thread_{};
   thread* current_ = nullptr;
-  std::deque<ref> arrivals_;  ///< tasks that were sent here, and begin here
+  base::own_deque<ref> arrivals_;  ///< tasks that were sent here, and begin here
   wait_queue waiting_;
   // full: low ends of stacks
-  std::vector<std::byte*> stacks_;  ///< all, in their order
-  std::vector<std::byte*> free_stacks_;
+  base::own_vector<std::byte*> stacks_;  ///< all, in their order
+  base::own_vector<std::byte*> free_stacks_;
 };
 
 }  // namespace godwit::sched

@@ -448,7 +448,10 @@ void continuation_worker<P>::completed_entry(void* arg) {
     w.next_thread(idle_cause::no_work);
   }
   w.records_.will_be_read(r);
-  if (is_far) w.run_image(head, ref_worker(waiting), now);
+  if (is_far) {
+    head.ready_ns = now;
+    w.run_image(head, ref_worker(waiting), now);
+  }
   w.resume_image(waiting);
 }
 

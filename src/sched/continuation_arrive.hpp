@@ -108,7 +108,7 @@ bool continuation_worker<P>::may_leave(std::uintptr_t frames, bool far) noexcept
   const spawn_slot& parent = detail::hot().bottom[-1];
   std::uintptr_t end = ancestors_.needed_end(parent, parent.sp, frames);
   if constexpr (iso) end = own_stacks_.top_of(frames);
-  return !names(frames, end, own_heap_) && !(far && names(frames, end, here_.shape.hosts_heaps));
+  return !names(frames, end, own_heap_) && !(far && names(frames, end, here_.heap_in_use()));
 }
 
 template <class P>

@@ -17,8 +17,8 @@ void continuation_worker<P>::put_aside() noexcept {
     constexpr unsigned most = 4;
     const unexposed inside;
     oldest_leave(most, false, true, [&](const spawn_slot& own) {
-      const stack::range& heaps = here_.shape.hosts_heaps;
-      return names_heap(own, own.bytes_end, heaps) || (lazy && names_heap(*lazy_site_of(own), heaps));
+      const stack::range heap = here_.heap_in_use();
+      return names_heap(own, own.bytes_end, heap) || (lazy && names_heap(*lazy_site_of(own), heap));
     });
   }
 }
@@ -27,8 +27,8 @@ void continuation_worker<P>::put_aside() noexcept {
 /// is in its place.
 template <class P>
 bool continuation_worker<P>::names_freed_only(const image& im) const noexcept {
-  const stack::range& heaps = here_.shape.hosts_heaps;
-  const auto nobodys = [&](std::uintptr_t word) { return !heaps.holds(word) || here_.hooks.is_free(word); };
+  const stack::range heap = here_.heap_in_use();
+  const auto nobodys = [&](std::uintptr_t word) { return !heap.holds(word) || here_.hooks.is_free(word); };
   return nobodys(im.fp) && nobodys(im.extra) && all_words(im.low, im.bytes_end, nobodys);
 }
 

@@ -42,6 +42,13 @@ void exposure::prepare(spawn_slot& s, std::uint32_t float_control) noexcept {
   s.bytes_end = ancestors_.needed_end((&s)[-1], (&s)[-1].sp, s.sp);
   GODWIT_ASSERT(r->kind == object_kind::record && r->references.load(std::memory_order_relaxed) != 0,
                 "a slot's record has somebody who will join");
+  if (here_.hooks.heap_in_use != nullptr) tell_heap_end();
+}
+
+void exposure::tell_heap_end() noexcept {
+  word& end = here_.words->heap_end;
+  if (base::planted("stay.heap_end_is_told_once") && end.load(std::memory_order_relaxed) != 0) return;
+  end.store(here_.heap_in_use().high, std::memory_order_relaxed);
 }
 
 void exposure::expose_all(spawn_slot* end, std::uint32_t control, bool by_signal) noexcept {

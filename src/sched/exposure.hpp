@@ -29,6 +29,8 @@ class exposure {
   bool on_signal(std::uint32_t float_control) noexcept;
 
  private:
+  /// Before a slot becomes public.
+  void tell_heap_end() noexcept;
   void expose_all(spawn_slot* end, std::uint32_t float_control, bool by_signal) noexcept;
 
   const site& here_;

@@ -108,18 +108,18 @@ constexpr int most_searches = 4;
 /// It names the heap of this host, or is bound to it otherwise.
 bool stays(call_site& site, const image& im) noexcept {
   if (base::planted("stay.images_are_not_searched")) return false;
-  if (im.bound || im.searched || site.heaps.high == 0) return im.bound;
+  if (im.bound || im.searched || site.heap_in_use == nullptr) return im.bound;
   if (site.searches-- <= 0) return true;  // as far as is known: the next call will find out
   im.searched = true;
   const auto bytes = reinterpret_cast<std::uintptr_t>(&im + 1);
-  im.bound = site.heaps.holds(im.fp) || site.heaps.holds(im.extra) ||
-             names(bytes, bytes + (im.bytes_end - im.low), site.heaps);
+  const stack::range heap = site.heap();
+  im.bound = heap.holds(im.fp) || heap.holds(im.extra) || names(bytes, bytes + (im.bytes_end - im.low), heap);
   return im.bound;
 }
 
 bool stays(const call_site& site, const parcel& p) noexcept {
   const auto closure = reinterpret_cast<std::uintptr_t>(p.closure());
-  return names(closure, closure + p.bytes, site.heaps);
+  return names(closure, closure + p.bytes, site.heap());
 }
 
 leaves kind_of(call_site& site, const image& im) noexcept {
@@ -228,9 +228,10 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
         }
         const auto there =
             reinterpret_cast<std::uintptr_t>(memory.at(victim, reinterpret_cast<std::byte*>(own.sp)));
+        const stack::range heap = site.heap();
         if (!base::planted("stay.companion_does_not_search") &&
-            (names_heap(own, own.bytes_end, site.heaps, there - own.sp) ||
-             (site.lazy && names_heap(*memory.at(victim, lazy_site_of(own)), site.heaps)))) {
+            (names_heap(own, own.bytes_end, heap, there - own.sp) ||
+             (site.lazy && names_heap(*memory.at(victim, lazy_site_of(own)), heap)))) {
           const_cast<public_words*>(memory.at(victim, site.words))
               ->put_aside.store(1, std::memory_order_relaxed);
           ask_for_work(memory, victim);

@@ -103,10 +103,12 @@ struct call_site {
   const public_words* words;  ///< common address
   node_words* node;           ///< of this host
   base::small_random* random;
-  std::uint32_t holder;  ///< what it writes into locks (base/lock.hpp)
-  stack::range heaps{};  ///< job_shape::hosts_heaps: who names it stays
-  bool lazy = false;     ///< the run's policy is
-  int searches = 0;      ///< stacks that may still be searched for that in this call
+  std::uint32_t holder;                              ///< what it writes into locks (base/lock.hpp)
+  stack::range (*heap_in_use)() noexcept = nullptr;  ///< as in worker_hooks
+  bool lazy = false;                                 ///< the run's policy is
+  int searches = 0;  ///< stacks that may still be searched for that in this call
+
+  stack::range heap() const noexcept { return heap_in_use != nullptr ? heap_in_use() : stack::range{}; }
 };
 
 /// All of them, to be carried out at @p site, which stays there as long as @p table.

@@ -244,10 +244,14 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
         // its segment would have to be made there
         if (here_.net.remote_load(victim, &here_.words->segment, std::memory_order_relaxed) != 0)
           return false;
-        if (!base::planted("stay.thief_does_not_search") &&
-            (names_heap(own, own.bytes_end, here_.shape.hosts_heaps) ||
-             names_heap(more, here_.shape.hosts_heaps)))
-          return false;
+        const auto stays_for = [&](const stack::range& heap) {
+          return names_heap(own, own.bytes_end, heap) || names_heap(more, heap);
+        };
+        stack::range heap = here_.shape.heap_of(victim);  // all that it may become
+        if (!base::planted("stay.thief_does_not_search") && stays_for(heap)) {
+          heap.high = here_.net.remote_load(victim, &here_.words->heap_end, std::memory_order_relaxed);
+          if (stays_for(heap)) return false;
+        }
         got = {lazy ? low : own.sp, own.fp,     own.extra,         low, above.sp, own.bytes_end,
                above.record,        own.record, own.float_control, {}};
         if ((own.float_control & slot_carries) != 0) {

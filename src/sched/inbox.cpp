@@ -29,7 +29,7 @@ void far_inbox::init() {
            here_.node,
            &random_,
            here_.holder(),
-           here_.shape.hosts_heaps,
+           here_.hooks.heap_in_use,
            detail::facts_of(here_.opts).spawns_lazily};
   enter_calls(calls_, site_);
 }

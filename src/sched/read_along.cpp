@@ -17,11 +17,6 @@ namespace {
 // The innermost frames, which are joined first: longer ones are not searched to the end for each join.
 constexpr std::uintptr_t most_searched = 64 << 10;
 
-const transport::shm::near_range& host_of(const site& here, transport::worker_no w) noexcept {
-  const std::span hosts(here.shape.hosts, here.shape.host_count);
-  return std::ranges::upper_bound(hosts, transport::index(w), {}, &transport::shm::near_range::first)[-1];
-}
-
 }  // namespace
 
 const result_words* read_along::copy_of(ref r) const noexcept {
@@ -32,7 +27,7 @@ const result_words* read_along::copy_of(ref r) const noexcept {
 /// Frames are looked at as bytes, and may hold words of futures that are gone. RA2
 __attribute__((no_sanitize("address"))) std::size_t read_along::look_for(
     ref r, const stack::range& frames, ref (&found)[most_read_along]) const noexcept {
-  const transport::shm::near_range& host = host_of(here_, ref_worker(r));
+  const transport::shm::near_range& host = here_.shape.host_of(ref_worker(r));
   const std::uintptr_t high = std::min(frames.high, frames.low + most_searched);
   std::size_t count = 0;
   for (std::uintptr_t at = (frames.low + 7) / 8 * 8; at + 8 <= high && count != most_read_along; at += 8) {
@@ -67,7 +62,7 @@ void read_along::release(ref r) noexcept {
 
 void read_along::send_releases() noexcept {
   for (auto first = released_.begin(); first != released_.end();) {
-    const transport::shm::near_range& host = host_of(here_, ref_worker(*first));
+    const transport::shm::near_range& host = here_.shape.host_of(ref_worker(*first));
     const auto end = std::partition(first, released_.end(), [&](ref r) { return host.holds(ref_worker(r)); });
     const std::span together(first, end);
     here_.net.far().cast(ref_worker(*first), call_no::release_read, together.size(), 0,

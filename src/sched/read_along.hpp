@@ -5,10 +5,9 @@
 // far_calls_test.cpp.
 #pragma once
 
+#include "base/own_memory.hpp"
 #include "sched/far_calls.hpp"
 #include "sched/site.hpp"
-
-#include <vector>
 
 namespace godwit::sched {
 
@@ -39,8 +38,8 @@ class read_along {
   std::size_t look_for(ref r, const stack::range& frames, ref (&found)[most_read_along]) const noexcept;
 
   const site& here_;
-  std::vector<copy> copies_;
-  std::vector<ref> released_;
+  base::own_vector<copy> copies_;
+  base::own_vector<ref> released_;
 };
 
 }  // namespace godwit::sched

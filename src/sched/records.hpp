@@ -5,6 +5,7 @@
 // A record of another host is read by one call, with others (read_along.hpp), and completed word by word.
 #pragma once
 
+#include "base/own_memory.hpp"
 #include "base/thread_sanitizer.hpp"
 #include "base/unexposed.hpp"
 #include "sched/read_along.hpp"
@@ -12,7 +13,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace godwit::sched {
 
@@ -162,7 +162,7 @@ class join_records {
   read_along along_;
   // What fetch read from another host; valid until it is called again.
   mutable result_words fetched_{};
-  mutable std::vector<std::byte> fetched_bytes_;
+  mutable base::own_vector<std::byte> fetched_bytes_;
   mutable ref fetched_of_ = 0;  // until it is released
   // The last result that went to another host as a whole, and the record that it will be read for.
   result_words published_{};

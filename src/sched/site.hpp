@@ -13,6 +13,7 @@
 #include "seams/park.hpp"
 #include <godwit/options.hpp>
 
+#include <algorithm>
 #include <span>
 
 namespace godwit::sched {
@@ -37,8 +38,9 @@ struct worker_hooks {
   bool (*take_in)(const data_part& data, std::span<const closure_line> parcels) noexcept = nullptr;
   /// complete what has been answered; true: something has not been yet
   bool (*serve)() noexcept = nullptr;
-  /// the word names memory of this host's heap that is free for sure. Null: there is none
-  bool (*is_free)(std::uintptr_t word) noexcept = nullptr;
+  // Several hosts, with a heap each; null otherwise.
+  stack::range (*heap_in_use)() noexcept = nullptr;         ///< where threads of this host have allocated
+  bool (*is_free)(std::uintptr_t word) noexcept = nullptr;  ///< names memory there that is free for sure
   void (*on_idle)() noexcept = nullptr;  ///< again and again while the worker is without work
   /// By the one worker that finds that the run is over, before the others hear of it
   void (*on_end)() noexcept = nullptr;
@@ -50,6 +52,10 @@ struct job_shape {
   const transport::shm::near_range* hosts = nullptr;  ///< the workers of each host; one host: [0, workers)
   std::uint32_t host_count = 1;
   std::uint32_t my_host = 0;
+  const transport::shm::near_range& host_of(worker_no w) const {
+    const std::span all(hosts, host_count);
+    return std::ranges::upper_bound(all, transport::index(w), {}, &transport::shm::near_range::first)[-1];
+  }
   // A tree of all hosts, each of which has up to most_below below it. A host's companion gets so many
   // messages at once. (Where schedules are tested there are few hosts: a chain.)
   static constexpr std::uint32_t most_below = base::has_schedule_points ? 1 : 16;
@@ -68,6 +74,12 @@ struct job_shape {
   worker_no bell_of{};                  ///< the worker whose bell calls the companion that serves this one
   /// what threads of several hosts allocate: a part for each, side by side. Empty: each worker has its own
   stack::range hosts_heaps;
+  /// The part of the host of @p w. Several hosts.
+  stack::range heap_of(worker_no w) const {
+    const std::uint64_t each = (hosts_heaps.high - hosts_heaps.low) / host_count;
+    const std::uintptr_t low = hosts_heaps.low + static_cast<std::uint64_t>(&host_of(w) - hosts) * each;
+    return {low, low + each};
+  }
   bool whole_host_calls = true;   ///< a steal from another host may ask any of its workers
   bool steals_by_call = true;     ///< steal from another host by one call, else word by word
   stack::pool* stacks = nullptr;  ///< workers are threads of one process, and these their threads' stacks
@@ -174,6 +186,10 @@ struct site {
   }
   void acquire_writes() const noexcept {
     if (hooks.on_acquire != nullptr) hooks.on_acquire();
+  }
+  /// Whatever names this stays on this host. Empty: nothing does.
+  stack::range heap_in_use() const noexcept {
+    return hooks.heap_in_use != nullptr ? hooks.heap_in_use() : stack::range{};
   }
   bool serve_others() const noexcept { return hooks.serve != nullptr && hooks.serve(); }
 };

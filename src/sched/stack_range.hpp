@@ -10,10 +10,10 @@
 #pragma once
 
 #include "base/check.hpp"
+#include "base/own_memory.hpp"
 #include "transport/transport.hpp"
 
 #include <cstdint>
-#include <vector>
 
 namespace godwit::sched {
 
@@ -97,7 +97,7 @@ class stack_range {
   transport::word* marks_ = nullptr;
   std::uint64_t part_ = 0, stack_ = 0, first_ = 0;
   std::uint32_t me_ = 0, count_ = 0, used_ = 0, next_sweep_ = 64;
-  std::vector<std::uint32_t> free_;
+  base::own_vector<std::uint32_t> free_;
 };
 
 }  // namespace godwit::sched

@@ -49,6 +49,9 @@ struct public_words {
   /// Several hosts: its oldest continuation names the heap of this host, and another one wanted it. W owner
   /// (0), who steals from elsewhere (1)
   word put_aside;
+  /// Several hosts: what is public names nothing of this host's heap from here on. W owner, before it makes a
+  /// continuation public; R thieves of other hosts, word by word
+  word heap_end;
 
   // Policy locked_free: objects of this worker's heap that others have given back, linked by `freed`.
   alignas(64) word free_lock;  ///< see base/lock.hpp. W all

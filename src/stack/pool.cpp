@@ -66,9 +66,6 @@ void pool::make_guard(std::uintptr_t low) noexcept {
     }
     guards_.store(how = guards::protect, std::memory_order_relaxed);
   }
-  // Two mappings each, of which a process may have 65,530 by default: the first stacks, those of most
-  // programs, get one.
-  constexpr std::uint64_t protected_at_most = 24'000;
   if (how == guards::protect &&
       (made_.load(std::memory_order_relaxed) > protected_at_most || mprotect(p, guard_, PROT_NONE) != 0))
     guards_.store(guards::none, std::memory_order_relaxed);

@@ -1,6 +1,7 @@
 // See stack.hpp.
 #include "stack/stack.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <pthread.h>
@@ -15,16 +16,20 @@ extern "C" [[gnu::weak]] void __asan_unpoison_memory_region(void const volatile*
 
 namespace godwit::stack {
 
+namespace {
+std::atomic<std::uint32_t> mapped{0};  // W and R all: stacks of map_private
+}
+
 std::byte* map_private(std::size_t bytes) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* p =
       mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
     base::fatal(
-        "cannot map a stack of %zu bytes: %s. If memory is not short, perhaps the number of mappings is: "
-        "each stack takes two (sysctl vm.max_map_count)",
+        "cannot map a stack of %zu bytes: %s. If memory is not short, perhaps the number of mappings is "
+        "(sysctl vm.max_map_count)",
         bytes, std::strerror(errno));
-  if (mprotect(p, page, PROT_NONE) != 0)
+  if (mapped.fetch_add(1, std::memory_order_relaxed) < protected_at_most && mprotect(p, page, PROT_NONE) != 0)
     base::fatal(
         "cannot protect the end of a stack of %zu bytes: %s. A process may have so many mappings "
         "only, and each stack takes two: raise the limit (sysctl vm.max_map_count)",
@@ -46,6 +51,7 @@ void unmap_private(std::byte* low, std::size_t bytes) noexcept {
     base::valgrind_bytes(at, at + sizeof(unsigned));
     base::valgrind_stack_gone(*reinterpret_cast<unsigned*>(low));
   }
+  mapped.fetch_sub(1, std::memory_order_relaxed);
   munmap(low - page, bytes + page);
 }
 

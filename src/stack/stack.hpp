@@ -14,7 +14,12 @@ namespace godwit::stack {
 inline constexpr std::size_t scheduler_stack_bytes = 256 << 10;
 inline constexpr std::size_t signal_stack_bytes = 64 << 10;
 
-/// Private memory with a guard page below it. Gives back its low end. Ends the run when there is no memory.
+/// Stacks of a process, more or less, whose guard is a mapping of its own: it makes two of one, and a process
+/// may have 65,530 by default. These are the first ones, all of most programs.
+inline constexpr std::uint32_t protected_at_most = 24'000;
+
+/// Private memory with a guard page below it, except where there are more of them than protected_at_most.
+/// Gives back its low end. Ends the run when there is no memory.
 std::byte* map_private(std::size_t bytes) noexcept;
 
 /// Give it back: @p low as from map_private.

@@ -92,6 +92,34 @@ TEST(HeapOfHosts, WhoNamesItStaysAndItsChildrenLeave) {
   FAIL() << "nothing has left, or nothing has stayed";
 }
 
+/// Two numbers side by side, with the upper half of an address at which heaps may lie, in each frame.
+[[gnu::noinline]] long numbers(int depth, int leaf, std::uint32_t upper) {
+  if (depth == 0) return fib(leaf);
+  volatile std::uint32_t side_by_side[2][2] = {{7, upper}, {7, upper + 1}};
+  auto left = gw::spawn([=] { return numbers(depth - 1, leaf, upper); });
+  const long right = numbers(depth - 1, leaf, upper);
+  return left.join() + right + (side_by_side[1][0] == 7 ? 0 : 1);
+}
+TEST(HeapOfHosts, NumbersSideBySideHoldNobody) {
+  const auto upper = gw::run<std::uint32_t>(
+      [] {
+        const auto of_heap = std::make_unique<int>();
+        return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(of_heap.get()) >> 32);
+      },
+      two_hosts());
+  for (int i = 0; i < 300; ++i) {  // as above
+    const int leaf = std::min(20 + i, 28);
+    EXPECT_TRUE(gw::run<bool>([=] { return numbers(5, leaf, upper) == 32 * fib(leaf); }, two_hosts()));
+    std::uint64_t left = 0;
+    for (const gw::worker_stats& s : gw::last_run_stats()) {
+      left += s.far_steals;
+      EXPECT_EQ(s.threads_stayed, 0u);
+    }
+    if (left != 0) return;
+  }
+  FAIL() << "nothing has left";
+}
+
 /// Leaves a pointer to freed memory in its frame at each spawn, and owns nothing.
 [[gnu::noinline]] long forgetful_tree(int depth, int leaf) {
   if (depth == 0) return fib(leaf);

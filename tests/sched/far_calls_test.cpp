@@ -20,6 +20,8 @@ using namespace host_of_tests;
 using godwit::transport::far::call_table;
 using godwit::transport::far::entry;
 
+godwit::stack::range heap_of_test() noexcept { return {0x7000'0000'0000, 0x7100'0000'0000}; }
+
 constexpr data_part here_lies{0x10000, 4096}, there_lies{0x20000, 65536};
 
 struct far_calls : testing::Test {
@@ -122,7 +124,7 @@ TEST_F(far_calls, of_those_with_data_the_one_with_least) {
 }
 
 TEST_F(far_calls, who_names_the_heap_of_its_host_stays) {
-  site.heaps = {0x7000'0000'0000, 0x7100'0000'0000};
+  site.heap_in_use = heap_of_test;
   const std::uintptr_t inside = 0x7000'1234'5678;
   const auto named_by = [&](auto&& put) {
     image* im = suspended(0, 11, 640);
@@ -194,8 +196,8 @@ TEST_F(far_calls, what_is_read_along_is_what_is_complete_and_all_there) {
 }
 
 TEST_F(far_calls, a_call_searches_few_stacks) {
-  site.heaps = {0x7000'0000'0000, 0x7100'0000'0000};
-  const std::uintptr_t inside = site.heaps.low;
+  site.heap_in_use = heap_of_test;
+  const std::uintptr_t inside = heap_of_test().low;
   for (ref i = 11; i < 17; ++i) {
     image* im = suspended(0, i, 640);
     if (i != 16) std::memcpy(im->bytes() + 64, &inside, sizeof inside);
@@ -280,8 +282,8 @@ TEST_P(sharing, another_host_gets_the_continuation_of_the_oldest_thread) {
 }
 
 TEST_P(sharing, one_that_names_the_heap_stays_and_its_owner_is_asked_to_put_it_aside) {
-  site.heaps = {0x7000'0000'0000, 0x7100'0000'0000};
-  const std::uintptr_t inside = site.heaps.low + 8;
+  site.heap_in_use = heap_of_test;
+  const std::uintptr_t inside = heap_of_test().low + 8;
   shares(0, 11, 512);
   shares(1, 12, 1024);
   auto* slot = here.memory().at(worker_no{0}, as_slot(here.words(0).top.load()));
@@ -353,8 +355,8 @@ TEST_F(far_calls, who_completed_what_a_thread_waits_for_gets_it_whole) {
 }
 
 TEST_F(far_calls, who_waits_and_names_the_heap_of_its_host_stays_there) {
-  site.heaps = {0x7000'0000'0000, 0x7100'0000'0000};
-  const std::uintptr_t inside = site.heaps.high - 1;
+  site.heap_in_use = heap_of_test;
+  const std::uintptr_t inside = heap_of_test().high - 1;
   auto* im = static_cast<image*>(here.heap_of(1).allocate(object_kind::image, sizeof(image) + 640));
   im->low = 4096;
   im->bytes_end = 4096 + 640;

@@ -181,6 +181,7 @@ constexpr std::string_view all_mistakes[] = {
     "move.freezes_before_drain",
     "stay.companion_does_not_search",
     "stay.thief_does_not_search",
+    "stay.heap_end_is_told_once",
     "stay.images_are_not_searched",
     "stay.waiters_are_not_searched",
     "stay.closures_are_not_searched",

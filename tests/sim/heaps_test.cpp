@@ -58,6 +58,38 @@ TEST(Heaps, OwnersStayAndTheirChildrenLeave) {
       }
 }
 
+int leaves(int from, int to) {
+  if (to - from == 1) {
+    gw::sim::charge(10'000);
+    return 1;
+  }
+  const int middle = from + (to - from) / 2;
+  auto left = gw::spawn([=] { return leaves(from, middle); });
+  const int right = leaves(middle, to);
+  return left.join() + right;
+}
+/// Many joins of threads of other hosts on one stack.
+int loops(int from, int to) {
+  int sum = 0;
+  for (int i = 0; i < 3; ++i) sum += leaves(from, to);
+  if (to - from == 1) return sum;
+  const int middle = from + (to - from) / 2;
+  auto left = gw::spawn([=] { return loops(from, middle); });
+  sum += loops(middle, to);
+  return sum + left.join();
+}
+
+// What the library keeps for itself is none of theirs.
+TEST(Heaps, WhatTheLibraryKeepsHoldsNobody) {
+  for (const gw::choice::way way : all_ways) {
+    gw::options o = on_hosts(64, 64, way);
+    o.victims = gw::choice::victims::uniform;
+    EXPECT_EQ(gw::run<int>([] { return loops(0, 1024); }, o), 3 * 1024 * 11);
+    EXPECT_EQ(stayed(), 0u) << name_of(way);
+    EXPECT_GT(far_steals(), 0u);
+  }
+}
+
 // Nor are locations of records taken for pointers, of as many workers as real clusters have.
 TEST(Heaps, WhoOwnsNothingLeavesAsWithPrivateHeaps) {
   for (const gw::choice::way way : all_ways) {
@@ -67,6 +99,36 @@ TEST(Heaps, WhoOwnsNothingLeavesAsWithPrivateHeaps) {
     EXPECT_GT(far_steals(), 0u);
     o.heap = gw::choice::heap::separate;
     EXPECT_EQ(simulated_runs::timed_fib(22, o).ns, shared.ns);
+  }
+}
+
+/// Two numbers side by side, with the upper half of an address at which heaps may lie, in each frame.
+int numbers(int depth, std::uint32_t upper) {
+  if (depth == 0) return simulated_runs::fib(14);
+  struct {
+    std::uint32_t first, second;
+  } volatile side_by_side[40];
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    side_by_side[i].first = static_cast<std::uint32_t>(depth);
+    side_by_side[i].second = upper + i;
+  }
+  auto left = gw::spawn([=] { return numbers(depth - 1, upper); });
+  const int right = numbers(depth - 1, upper);
+  const bool same = side_by_side[39].first == static_cast<std::uint32_t>(depth);
+  return left.join() + right + (same ? 0 : 1);
+}
+TEST(Heaps, NumbersSideBySideHoldNobody) {
+  for (const gw::choice::way way : all_ways) {
+    const gw::options o = on_hosts(4, 4, way);
+    const auto upper = gw::run<std::uint32_t>(
+        [] {
+          const auto of_heap = std::make_unique<int>();
+          return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(of_heap.get()) >> 32);
+        },
+        o);
+    EXPECT_EQ(gw::run<int>([=] { return numbers(4, upper); }, o), in_tree);
+    EXPECT_EQ(stayed(), 0u) << name_of(way);
+    EXPECT_GT(far_steals(), 0u);
   }
 }
 
@@ -134,7 +196,7 @@ TEST(Heaps, WithPrivateHeapsNobodyStays) {
 
 using text = gw::reducer<std::string, gw::op::append>;  // main has none here, or all would be tracked
 /// All leaves say their number, and make a reducer for themselves.
-void leaves(text* r, int low, int high) {
+void all_say(text* r, int low, int high) {
   if (high - low == 1) {
     gw::sim::charge(20'000);
     **r += std::to_string(low) + '(';
@@ -144,8 +206,8 @@ void leaves(text* r, int low, int high) {
     return;
   }
   const int middle = (low + high) / 2;
-  auto f = gw::spawn([=] { leaves(r, low, middle); });
-  leaves(r, middle, high);
+  auto f = gw::spawn([=] { all_say(r, low, middle); });
+  all_say(r, middle, high);
   f.join();
 }
 
@@ -155,7 +217,7 @@ TEST(Heaps, AReducerOutlivesThoseThatWereMadeElsewhere) {
   for (const gw::choice::way way : {gw::choice::way::server, gw::choice::way::am}) {
     const auto written = [] {
       text r;
-      leaves(&r, 0, 64);
+      all_say(&r, 0, 64);
       return r.take();
     };
     EXPECT_EQ(gw::run<std::string>(written, on_hosts(4, 2, way)), serial);

@@ -13,6 +13,7 @@
 #include <string>
 #include <sys/resource.h>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -28,6 +29,25 @@ TEST(stack, private_memory_has_a_guard_below) {
     return 0;
   });
   EXPECT_EQ(child.status, 128 + SIGSEGV) << show(child);
+}
+
+// Each guard makes two mappings of one, of which a process may have 65,530 by default.
+TEST(stack, more_private_memory_than_a_process_may_have_mappings) {
+  constexpr std::size_t bytes = 4096;
+  std::vector<std::byte*> all(70'000);
+  for (std::byte*& low : all) {
+    low = stack::map_private(bytes);
+    *low = std::byte{1};
+  }
+  for (std::byte* low : all) stack::unmap_private(low, bytes);
+  std::byte* guarded = stack::map_private(bytes);
+  const auto child = support::run_child([&] {
+    std::signal(SIGSEGV, SIG_DFL);
+    *reinterpret_cast<volatile char*>(guarded - 1) = 1;
+    return 0;
+  });
+  EXPECT_EQ(child.status, 128 + SIGSEGV) << "there is room for guards again: " << show(child);
+  stack::unmap_private(guarded, bytes);
 }
 
 int child_marker_;

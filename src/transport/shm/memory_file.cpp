@@ -90,8 +90,9 @@ void leave_untouched_out_of_core_file(std::byte* p, std::uint64_t bytes) noexcep
 }
 
 std::byte* map_of_process(std::uint64_t bytes) noexcept {
-  void* const p =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  constexpr std::uintptr_t hint = 0x60b3'c000'0000;  // the same in each run, if that can be
+  void* const p = mmap(reinterpret_cast<void*>(hint), bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return nullptr;
   madvise(p, bytes, MADV_NOHUGEPAGE);
   return static_cast<std::byte*>(p);

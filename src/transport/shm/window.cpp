@@ -19,8 +19,10 @@ namespace godwit::transport::shm {
 namespace {
 
 // Large gaps in plain and sanitized programs (docs/decisions/0005-addresses.md); the last for 39-bit systems.
-constexpr std::uintptr_t candidates[] = {0x2000'0000'0000, 0x4000'0000'0000, 0x1000'0000'0000,
-                                         0x20'0000'0000};
+// A thread's stack is searched for addresses of a heap there, and two numbers of 32 bits side by side should
+// look like none, nor half an old address beside one: so neither half of these is a common number.
+constexpr std::uintptr_t candidates[] = {0x20b3'c000'0000, 0x40b3'c000'0000, 0x10b3'c000'0000,
+                                         0x20'c000'0000};
 
 [[noreturn]] void fail(const window_use& use, const std::string& what) {
   throw std::runtime_error(use.prefix + what);
