@@ -17,13 +17,26 @@ extern "C" [[gnu::weak]] void __asan_unpoison_memory_region(void const volatile*
 namespace godwit::stack {
 
 namespace {
+
 std::atomic<std::uint32_t> mapped{0};  // W and R all: stacks of map_private
+
+/// For the next @p bytes, if they are free. Closures are searched for addresses of stacks. Two numbers of 32
+/// bits side by side should look like none: the lower half of these is no number that is common.
+std::uintptr_t next_place(std::size_t bytes) noexcept {
+  constexpr std::uintptr_t half = std::uintptr_t{1} << 31;
+  static std::atomic<std::uintptr_t> next{0x6ab3'0000'0000 | half};
+  std::uintptr_t at = next.load(std::memory_order_relaxed), begin = 0;
+  do begin = ((at + bytes) & half) != 0 ? at : ((at >> 32) + 1) << 32 | half;
+  while (!next.compare_exchange_weak(at, begin + bytes, std::memory_order_relaxed));
+  return begin;
 }
+
+}  // namespace
 
 std::byte* map_private(std::size_t bytes) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  void* p =
-      mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* p = mmap(reinterpret_cast<void*>(next_place(bytes + page)), bytes + page, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
     base::fatal(
         "cannot map a stack of %zu bytes: %s. If memory is not short, perhaps the number of mappings is "
