@@ -42,6 +42,12 @@ PRINTED_TABLE_2 = {
 }
 
 
+# Why something may not be as printed.
+REASONS = {
+    "V3": "continuations become public only when asked for, and then half of the private ones: there are fewer, larger steals, and so fewer joins that wait",
+}
+
+
 class Runner:
     """Runs the program; with a folder to keep results in, each run once. A run that fails costs its row only."""
 
@@ -118,6 +124,14 @@ class Page:
     def check(self, name, what, ours, low, high, printed=""):
         """Is what is asked of ours so? Bounds may be infinite."""
         self.checks.append((name, what, printed, f"{ours:.4g}", f"{low:.4g} to {high:.4g}", "yes" if low <= ours <= high else "**no**"))
+
+    def claims(self):
+        """The checks, as the table of all rows takes them."""
+        found = []
+        for name, what, _, ours, asked, so in self.checks:
+            why = "" if so == "yes" or name not in REASONS else f"; {REASONS[name]}"
+            found.append({"what": f"{name} {what}", "met": so == "yes", "seen": f"{ours} (asked: {asked}){why}"})
+        return found
 
     def end(self, path):
         if self.checks:
@@ -296,10 +310,11 @@ def programs(run, o, data, page):
     """U14: eight times the cores."""
     page.head("BTC and UTS on eight times the cores of ITO")
     few, depth, grain = (4, 12, 4) if o.tiny else (18, 32, 18) if o.quick else (72, 40, 22)
-    tree = "T1" if o.tiny else "T1L"
+    # The paper's -d 17 on 3,840 cores is 16 of T1XL or T1XXL (-d 15): 7 or 18 M nodes for each. T1XXL has 7.5 M for each of 576.
+    tree, levels = ("T1", 2) if o.tiny else ("T1L", 2) if o.quick else ("T1XXL", 4)
     rows = []
     for name, words in ((f"BTC, depth {depth}", ["btc", "--depth", depth, "--grain", grain, "--node-ns", 100]),
-                        (f"UTS, {tree}", ["uts", "--tree", tree, "--grain", 2, "--node-ns", NODE_NS["ito"]])):
+                        (f"UTS, {tree}", ["uts", "--tree", tree, "--grain", levels, "--node-ns", NODE_NS["ito"]])):
         found = [run.run(words, "ito", w) for w in (few, 8 * few)]
         if None in found:
             rows.append([name, FAILED])
@@ -369,7 +384,7 @@ def main(argv):
             parts[name](run, o, data, page)
         page.end(o.page)
         if page.checks:
-            data["checks"] = [{"what": f"{name} {what}", "met": so == "yes", "seen": f"{ours} (asked: {asked})"} for name, what, _, ours, asked, so in page.checks]
+            data["checks"] = page.claims()
         return run.failed
 
     return scale_program.finish("scale.py", work, o.json)
