@@ -16,12 +16,13 @@ namespace {
 constexpr std::uint64_t longest = ~std::uint32_t{0};  // of event::duration_ns
 }
 
-void account::init(worker_stats& stats, trace::ring_memory* events) noexcept {
+void account::init(worker_stats& stats, trace::ring_memory* events, bool spare) noexcept {
   stats_ = &stats;
+  is_spare_ = spare;
   events_.init(events);
   started_ns_ = base::fast_ns();
   cpu_then_ns_ = base::system_time_of_caller().cpu_ns;
-  aside_then_ns_ = base::put_aside_ns();
+  if (!spare) aside_then_ns_ = base::put_aside_ns();
 }
 
 void account::note(kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b, std::uint64_t duration,
@@ -163,7 +164,7 @@ void account::finish() noexcept {
   end_idle(now);
   stats_->life_ns = now - started_ns_;
   stats_->cpu_ns = base::system_time_of_caller().cpu_ns - cpu_then_ns_;
-  stats_->aside_ns = base::put_aside_ns() - aside_then_ns_;
+  if (!is_spare_) stats_->aside_ns = base::put_aside_ns() - aside_then_ns_;
 }
 
 }  // namespace godwit::sched
