@@ -108,11 +108,11 @@ constexpr int most_searches = 4;
 /// It names the heap of this host, or is bound to it otherwise.
 bool stays(call_site& site, const image& im) noexcept {
   if (base::planted("stay.images_are_not_searched")) return false;
-  if (im.bound || im.searched || site.heap_in_use == nullptr) return im.bound;
+  const stack::range heap = site.heap();
+  if (im.bound || im.searched || heap.high == 0) return im.bound;
   if (site.searches-- <= 0) return true;  // as far as is known: the next call will find out
   im.searched = true;
   const auto bytes = reinterpret_cast<std::uintptr_t>(&im + 1);
-  const stack::range heap = site.heap();
   im.bound = heap.holds(im.fp) || heap.holds(im.extra) || names(bytes, bytes + (im.bytes_end - im.low), heap);
   return im.bound;
 }
