@@ -131,6 +131,20 @@ TEST(simulated_hosts, results_of_another_host_come_together) {
 
 std::uint64_t wait_began_ns;  // workers of a simulation share a process
 
+// Whichever host the child was of that they waited for.
+TEST(simulated_hosts, all_who_waited_are_timed) {
+  for (const gw::choice::way way : all_ways) {
+    timed_fib(16, on_hosts(16, 16, way));
+    std::uint64_t waited = 0, timed = 0;
+    for (const gw::worker_stats& s : gw::last_run_stats()) {
+      waited += s.outstanding_joins;
+      timed += s.outstanding_resumed;
+    }
+    EXPECT_GT(waited, 0u);
+    EXPECT_EQ(timed, waited) << name_of(way);
+  }
+}
+
 /// A thread whose parent is at hand waits for another host's child: it looks, and then says that it waits.
 TEST(simulated_hosts, who_waits_for_another_host_takes_two_round_trips) {
   for (const auto way :
