@@ -411,8 +411,9 @@ void continuation_worker<P>::completed_entry(void* arg) {
     w.loop();
   }
   if (now != 0) w.records_.stamp_done(r, now);
-  std::uint64_t waiting = w.records_.exchange_state(r, state_done);  // JN1
-  GODWIT_ASSERT(waiting != state_done, "a record is completed once");
+  image head;
+  bool comes = true;
+  const std::uint64_t waiting = w.complete_record(r, head, comes);
   const bool follows = is_image(waiting);
   if constexpr (P::spans)
     if (is_detached(waiting) && (w.below_span_ & is_part) != 0)
@@ -425,8 +426,6 @@ void continuation_worker<P>::completed_entry(void* arg) {
   if (now == 0) now = base::fast_ns();
   // Greedy: we came second, so the continuation of the join is ours. Any other waiters queue.
   const bool is_far = !stacks_stay && !w.here_.is_near(waiting);
-  image head;
-  const bool comes = !is_far || w.bring_image(waiting, head);
   ref next = is_far ? head.next : w.records_.next_waiter(waiting);
   w.mark_ready(waiting, r, now);
   while (is_image(next)) {

@@ -179,11 +179,27 @@ void continuation_worker<P>::send_away(image* im, const leaving& why, bool paren
   }
 }
 
-/// A thread of another host that waited for what this worker has completed, which is this worker's now (JN3):
-/// its stack comes to its place. One round trip. False: it stays where it is, and only @p head has come.
+/// Gives back the state until then (JN1, JN2): a waiter is this worker's now. If it is of another host, @p
+/// comes says whether its stack has come to its place; else it stays where it is, and only @p head has come.
 template <class P>
-bool continuation_worker<P>::bring_image(ref r, image& head) noexcept {
-  const auto& e = here_.net.far().call(transport::ref_worker(r), call_no::take_image, r, 0);
+std::uint64_t continuation_worker<P>::complete_record(ref r, image& head, bool& comes) noexcept {
+  std::uint64_t state = state_none;
+  const transport::far::entry* answer = nullptr;
+  if (!stacks_stay && !here_.is_near(r) && here_.shape.steals_by_call) {
+    answer = &records_.complete_far(r);
+    state = answer->head.result;
+  } else {
+    state = records_.exchange_state(r, state_done);
+  }
+  GODWIT_ASSERT(state != state_done, "a record is completed once");
+  if (!stacks_stay && is_image(state) && !here_.is_near(state))
+    comes = bring_image(answer != nullptr ? *answer : records_.bring_waiter(state), head);
+  return state;
+}
+
+/// A thread of another host that waited for what this worker has completed, which is this worker's now (JN3).
+template <class P>
+bool continuation_worker<P>::bring_image(const transport::far::entry& e, image& head) noexcept {
   GODWIT_ASSERT(e.head.info == sizeof head, "an image comes as a whole");
   std::memcpy(static_cast<void*>(&head), e.data, sizeof head);
   if (e.head.bytes == 0) return false;

@@ -352,9 +352,8 @@ std::byte* steal_any(void* place, entry& e, const answer_room& room) noexcept {
 }
 
 /// For who completed the record that it waits for. JN3
-std::byte* take_image(void* place, entry& e, const answer_room& room) noexcept {
-  call_site& site = site_of(place, e);
-  auto* im = site.memory->at<image>(e.head.b);
+std::byte* take_waiter(call_site& site, ref waiter, entry& e, const answer_room& room) noexcept {
+  auto* im = site.memory->at<image>(waiter);
   GODWIT_ASSERT(im->kind == object_kind::image && im->freed.load(std::memory_order_relaxed) == freed_not,
                 "what waits for a record is a thread, and is resumed once");
   site.searches = 1;
@@ -371,6 +370,27 @@ std::byte* take_image(void* place, entry& e, const answer_room& room) noexcept {
   std::memcpy(answer_with(to, *im, bytes), im->bytes(), bytes);
   im->freed.store(freed_marked, std::memory_order_release);  // JH1
   return to.big;
+}
+
+std::byte* complete(void* place, entry& e, const answer_room& room) noexcept {
+  call_site& site = site_of(place, e);
+  completion what;
+  std::memcpy(&what, e.data, sizeof what);
+  const bool first = what.waiter == 0;
+  if (first) {
+    record* rec = site.memory->at<record>(e.head.b);
+    GODWIT_ASSERT(rec->kind == object_kind::record, "a record is completed");
+    what.waiter = rec->state.exchange(state_done, std::memory_order_acq_rel);  // JN1, JN2
+    GODWIT_ASSERT(what.waiter != state_done, "a record is completed once");
+  }
+  e.head.result = what.waiter;
+  if (!is_image(what.waiter) || what.near.holds(transport::ref_worker(what.waiter))) return nullptr;
+  if (site.memory->near().holds(transport::ref_worker(what.waiter)))
+    return take_waiter(site, what.waiter, e, room);
+  GODWIT_ASSERT(first, "the call goes on once, to where the waiter is");
+  std::memcpy(e.data, &what, sizeof what);
+  e.head.target = transport::ref_worker(what.waiter);
+  return nullptr;
 }
 
 void look(call_site& site, entry& e) noexcept {
@@ -439,7 +459,7 @@ void enter_calls(transport::far::call_table& table, call_site& site) {
   table.enter(call_no::steal, steal_any, &site);
   table.enter(call_no::look, in_entry<look>, &site);
   table.enter(call_no::read_record, in_entry<read_record>, &site);
-  table.enter(call_no::take_image, take_image, &site);
+  table.enter(call_no::complete, complete, &site);
   table.enter(call_no::release, in_entry<release_record>, &site);
   table.enter(call_no::release_read, in_entry<release_read_records>, &site);
   table.enter(call_no::count_off, in_entry<count_off>, &site);

@@ -33,9 +33,11 @@ struct call_no {
   /// cast: one consumer less of each of the refs that follow, which leave nothing but themselves. argument:
   /// how many
   static constexpr std::uint64_t release_read = transport::far::call_number("sched.release_read");
-  /// argument: ref of an image that is the caller's alone. It is freed; info: the image, then its stack. Or
-  /// it stays, to be made ready by a letter (worker::tell_home), and only the image comes
-  static constexpr std::uint64_t take_image = transport::far::call_number("sched.take_image");
+  /// argument: ref of a record whose result is there; info: completion. It is complete; answer: its state
+  /// until then. If that is a waiter of a third host, the call goes on to there. Unless the waiter is of the
+  /// asker's own host, it is the asker's now, and freed; info: the image, then its stack. Or it stays, to be
+  /// made ready by a letter (worker::tell_home), and only the image comes
+  static constexpr std::uint64_t complete = transport::far::call_number("sched.complete");
   /// argument: ref of a tally. One part less; answer: join_records::count_off
   static constexpr std::uint64_t count_off = transport::far::call_number("sched.count_off");
   /// argument: ref of a scope. Answer: cancel_answer
@@ -68,6 +70,12 @@ struct call_scope {
   static constexpr std::uint64_t ready_only = 8;    ///< only suspended threads that are ready
   static constexpr std::uint64_t hash_frames = 16;  ///< leave a hash of what is taken (options::check_frames)
   static constexpr std::uint64_t with_data = 32;    ///< also who was sent here and has not begun: see parcels
+};
+
+/// What goes with `complete`.
+struct completion {
+  std::uint64_t waiter;             ///< 0: the record is still to be completed. Else who waited there
+  transport::shm::near_range near;  ///< the asker's host
 };
 
 /// parcels: threads that were sent to one part of movable memory and have not begun. A line with the

@@ -10,6 +10,7 @@
 
 #include <bit>
 #include <cstring>
+#include <span>
 
 #include "base/thread_sanitizer.hpp"
 #include "base/unexposed.hpp"
@@ -381,6 +382,18 @@ void join_records::free_at_home(ref r) noexcept {
 void join_records::free_unseen(ref r) noexcept {
   if (const detail::payload p = payload_of(r); p.kind == outcome::error) here_.hooks.unseen_error(p);
   free_completed(r);
+}
+
+const transport::far::entry& join_records::complete_far(ref r) noexcept {
+  knows_result_ = std::exchange(published_of_, 0) == r;
+  const completion what{0, here_.memory->near()};
+  return here_.net.far().call(ref_worker(r), call_no::complete, r, 0, std::as_bytes(std::span(&what, 1)));
+}
+
+const transport::far::entry& join_records::bring_waiter(ref image_ref) noexcept {
+  const completion what{image_ref, here_.memory->near()};
+  return here_.net.far().call(ref_worker(image_ref), call_no::complete, 0, 0,
+                              std::as_bytes(std::span(&what, 1)));
 }
 
 ref join_records::next_waiter(ref image_ref) noexcept {

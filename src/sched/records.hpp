@@ -124,6 +124,11 @@ class join_records {
     at.store(state, std::memory_order_relaxed);
     return before;
   }
+  /// The same of a record of another host, and if its waiter is of a third host or of that one, it comes. The
+  /// answer: call_no::complete. One round trip, or three messages.
+  const transport::far::entry& complete_far(ref r) noexcept;
+  /// Only the waiter: the record has been completed word by word. One round trip.
+  const transport::far::entry& bring_waiter(ref image_ref) noexcept;
   /// The record's last word: when it is done. Near records only; 0 for others.
   void stamp_done(ref r, std::uint64_t now) noexcept {
     if (here_.is_near(r)) here_.at<record>(r)->done_ns = now;

@@ -19,6 +19,7 @@ namespace {
 using namespace host_of_tests;
 using godwit::transport::far::call_table;
 using godwit::transport::far::entry;
+using godwit::transport::shm::near_range;
 
 godwit::stack::range heap_of_test() noexcept { return {0x7000'0000'0000, 0x7100'0000'0000}; }
 
@@ -318,65 +319,112 @@ INSTANTIATE_TEST_SUITE_P(seeds, sharing, testing::Range<std::uint64_t>(1, 7));
 /// The bytes of answers that do not fit into their entry.
 std::vector<std::byte> big;
 
-TEST_F(far_calls, who_completed_what_a_thread_waits_for_gets_it_whole) {
-  for (const std::uint64_t stack : {640u, 100'000u}) {
+/// Records of worker 1 that workers of other hosts complete: host 2's only one is worker 2.
+struct completing : far_calls {
+  static constexpr near_range elsewhere{2, 1};
+  image came_;
+  record* rec = static_cast<record*>(here.heap_of(1).allocate(object_kind::record, sizeof(record)));
+
+  image* waiter(std::uint64_t stack) {
     auto* im = static_cast<image*>(here.heap_of(1).allocate(object_kind::image, sizeof(image) + stack));
     im->sp = im->low = 4096;
     im->top = im->bytes_end = 4096 + stack;
     im->own_record = 31;
     im->waited_for = 32;
     im->next = 33;
-    std::memset(im->bytes(), 7, stack);
+    im->fp = im->extra = 0;
     im->bound = im->searched = false;
+    std::memset(im->bytes(), 7, stack);
+    return im;
+  }
+  /// @p who: already known to wait. Gives back where the bytes are that are not in the entry.
+  const std::byte* complete(near_range asker, ref who = 0) {
+    const completion what{who, asker};
     e->head = {};
     e->head.what = godwit::transport::far::op::call;
-    e->head.a = call_no::take_image;
+    e->head.a = call_no::complete;
     e->head.target = worker_no{1};
-    e->head.b = here.ref_of(im);
+    e->head.b = who == 0 ? here.ref_of(rec) : 0;
+    std::memcpy(e->data, &what, sizeof what);
     big.clear();
-    const std::byte* where = table.carry_out(*e, {[](void*, std::size_t bytes) noexcept {
-                                                    big.resize(bytes);
-                                                    return big.data();
-                                                  },
-                                                  nullptr});
-    ASSERT_EQ(e->head.info, sizeof(image));
-    EXPECT_EQ(e->head.bytes, stack);
-    EXPECT_EQ(e->head.local, 4096u);
-    image got;
-    std::memcpy(static_cast<void*>(&got), e->data, sizeof got);
-    EXPECT_EQ(got.own_record, 31u);
-    EXPECT_EQ(got.waited_for, 32u);
-    EXPECT_EQ(got.next, 33u) << "who waits behind it";
-    EXPECT_EQ(where == nullptr, stack == 640) << "small ones lie in the entry";
-    const std::byte* bytes = where != nullptr ? where : e->data + sizeof got;
-    EXPECT_EQ(std::count(bytes, bytes + stack, std::byte{7}), static_cast<std::ptrdiff_t>(stack));
-    EXPECT_EQ(im->freed.load(), freed_marked) << "its owner may take it back";
+    return table.carry_out(*e, {[](void*, std::size_t bytes) noexcept {
+                                  big.resize(bytes);
+                                  return big.data();
+                                },
+                                nullptr});
+  }
+  const image& came() {
+    std::memcpy(static_cast<void*>(&came_), e->data, sizeof came_);
+    return came_;
+  }
+};
+
+TEST_F(completing, says_what_the_state_was) {
+  for (const std::uint64_t before : {state_none, state_detached}) {
+    rec->state = before;
+    EXPECT_EQ(complete(elsewhere), nullptr);
+    EXPECT_EQ(e->head.result, before);
+    EXPECT_EQ(e->head.info, 0u);
+    EXPECT_EQ(e->head.target, worker_no{1}) << "it does not go on";
+    EXPECT_EQ(rec->state.load(), state_done);
   }
 }
 
-TEST_F(far_calls, who_waits_and_names_the_heap_of_its_host_stays_there) {
+TEST_F(completing, who_waits_comes_whole) {
+  for (const std::uint64_t stack : {640u, 100'000u}) {
+    for (const bool known : {false, true}) {  // completed word by word before
+      image* im = waiter(stack);
+      const ref r = here.ref_of(im);
+      rec->state = r;
+      const std::byte* where = complete(elsewhere, known ? r : 0);
+      EXPECT_EQ(e->head.result, r);
+      EXPECT_EQ(rec->state.load(), known ? r : state_done);
+      ASSERT_EQ(e->head.info, sizeof(image));
+      EXPECT_EQ(e->head.bytes, stack);
+      EXPECT_EQ(e->head.local, 4096u);
+      EXPECT_EQ(came().own_record, 31u);
+      EXPECT_EQ(came().waited_for, 32u);
+      EXPECT_EQ(came().next, 33u) << "who waits behind it";
+      EXPECT_EQ(where == nullptr, stack == 640) << "small ones lie in the entry";
+      const std::byte* bytes = where != nullptr ? where : e->data + sizeof(image);
+      EXPECT_EQ(std::count(bytes, bytes + stack, std::byte{7}), static_cast<std::ptrdiff_t>(stack));
+      EXPECT_EQ(im->freed.load(), freed_marked) << "its owner may take it back";
+    }
+  }
+}
+
+TEST_F(completing, goes_on_to_where_the_waiter_is) {
+  const ref there = godwit::transport::make_ref(worker_no{2}, 4096);
+  rec->state = there;
+  EXPECT_EQ(complete({3, 1}), nullptr) << "for a third host";
+  EXPECT_EQ(rec->state.load(), state_done);
+  EXPECT_EQ(e->head.target, worker_no{2});
+  completion now;
+  std::memcpy(&now, e->data, sizeof now);
+  EXPECT_EQ(now.waiter, there);
+  EXPECT_EQ(now.near.first, 3u);
+}
+
+TEST_F(completing, a_waiter_of_the_askers_host_is_only_named) {
+  const ref there = godwit::transport::make_ref(worker_no{2}, 4096);
+  rec->state = there;
+  EXPECT_EQ(complete(elsewhere), nullptr);
+  EXPECT_EQ(e->head.result, there);
+  EXPECT_EQ(e->head.info, 0u);
+  EXPECT_EQ(e->head.target, worker_no{1});
+}
+
+TEST_F(completing, who_names_the_heap_of_its_host_stays_there) {
   site.heap_in_use = heap_of_test;
   const std::uintptr_t inside = heap_of_test().high - 1;
-  auto* im = static_cast<image*>(here.heap_of(1).allocate(object_kind::image, sizeof(image) + 640));
-  im->low = 4096;
-  im->bytes_end = 4096 + 640;
-  im->next = 33;
-  im->fp = im->extra = 0;
-  im->bound = im->searched = false;
-  std::memset(im->bytes(), 7, 640);
+  image* im = waiter(640);
   std::memcpy(im->bytes() + 320, &inside, sizeof inside);
-  e->head = {};
-  e->head.what = godwit::transport::far::op::call;
-  e->head.a = call_no::take_image;
-  e->head.target = worker_no{1};
-  e->head.b = here.ref_of(im);
-  EXPECT_EQ(table.carry_out(*e, {[](void*, std::size_t) noexcept -> std::byte* { return nullptr; }, nullptr}),
-            nullptr);
-  image got;
-  ASSERT_EQ(e->head.info, sizeof got);
+  rec->state = here.ref_of(im);
+  EXPECT_EQ(complete(elsewhere), nullptr);
+  EXPECT_EQ(e->head.result, here.ref_of(im));
+  ASSERT_EQ(e->head.info, sizeof(image));
   EXPECT_EQ(e->head.bytes, 0u);
-  std::memcpy(static_cast<void*>(&got), e->data, sizeof got);
-  EXPECT_EQ(got.next, 33u) << "who waits behind it";
+  EXPECT_EQ(came().next, 33u) << "who waits behind it";
   EXPECT_EQ(im->freed.load(), freed_not);
 }
 
