@@ -16,13 +16,12 @@ namespace {
 constexpr std::uint64_t longest = ~std::uint32_t{0};  // of event::duration_ns
 }
 
-void account::init(worker_stats& stats, trace::ring_memory* events, bool spare) noexcept {
+void account::init(worker_stats& stats, trace::ring_memory* events, bool new_thread) noexcept {
   stats_ = &stats;
-  is_spare_ = spare;
   events_.init(events);
   started_ns_ = base::fast_ns();
   cpu_then_ns_ = base::system_time_of_caller().cpu_ns;
-  if (!spare) aside_then_ns_ = base::put_aside_ns();
+  if (!new_thread) aside_then_ns_ = base::put_aside_ns();
 }
 
 void account::note(kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b, std::uint64_t duration,
@@ -164,7 +163,9 @@ void account::finish() noexcept {
   end_idle(now);
   stats_->life_ns = now - started_ns_;
   stats_->cpu_ns = base::system_time_of_caller().cpu_ns - cpu_then_ns_;
-  if (!is_spare_) stats_->aside_ns = base::put_aside_ns() - aside_then_ns_;
+  // a new thread may have waited for its first turn, before this life
+  const std::uint64_t off = stats_->life_ns - std::min(stats_->life_ns, stats_->cpu_ns);
+  stats_->aside_ns = std::min(base::put_aside_ns() - aside_then_ns_, off);
 }
 
 }  // namespace godwit::sched

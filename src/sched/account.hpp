@@ -20,9 +20,9 @@ namespace godwit::sched {
 class account {
  public:
   /// @p events: null if nothing is traced.
-  /// @p spare: begins while the program runs, and leaves its descriptors alone: nobody asks when others had
-  /// its CPU.
-  void init(worker_stats& stats, trace::ring_memory* events, bool spare = false) noexcept;
+  /// @p new_thread: the OS thread has been made for it, while the program may run on others. Its time begins
+  /// at 0, so no file is opened: the program could see that (as a descriptor that it has just closed).
+  void init(worker_stats& stats, trace::ring_memory* events, bool new_thread = false) noexcept;
 
   bool traced() const noexcept { return events_.on(); }
   /// Only if traced().
@@ -77,7 +77,6 @@ class account {
   std::uint64_t idle_ns(std::uint64_t now) const noexcept;
 
   trace::ring events_;
-  bool is_spare_ = false;
   std::uint64_t started_ns_ = 0, cpu_then_ns_ = 0, aside_then_ns_ = 0;
   std::uint64_t idle_from_ns_ = 0;       ///< without a thread since; 0: has one
   std::uint64_t idle_transport_ns_ = 0;  ///< of that, waiting for what other hosts had

@@ -37,7 +37,7 @@ void worker::init(const worker_setup& setup) noexcept {
   const std::uint32_t number = index(here_.me);
   random_ = base::small_random(setup.seed + number * 7919 + 1);
   delay_random_ = base::small_random(setup.seed + number * 104729 + 17);
-  account_.init(here_.words->stats, setup.trace, number >= here_.workers - here_.shape.spares);
+  account_.init(here_.words->stats, setup.trace, here_.shape.in_process);
   thread_pointer_ = context::thread_pointer();
   if (here_.shape.takes_turns)
     scheduler_stack_.init_below(here_.memory->scheduler_end());

@@ -57,6 +57,23 @@ TEST(closing, one_by_one) {
   });
 }
 
+// The first number that is free, as programs count on that replace their standard input: other workers, which
+// may only be about to start, open nothing.
+TEST(closing, workers_that_start_take_no_numbers) {
+  for (int i = 0; i < 300; ++i)
+    gw::run<void>(
+        [] {
+          const int first = ::dup(0);
+          ::close(first);
+          for (int n = 0; n < 300; ++n) {
+            const int again = ::dup(0);
+            ASSERT_EQ(again, first) << "look " << n;
+            ::close(again);
+          }
+        },
+        threads(4));
+}
+
 TEST(closing, what_lies_between_and_beside_those_of_the_workers) {
   on_threads([] {
     io::usleep(100);
