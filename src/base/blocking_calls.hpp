@@ -35,6 +35,17 @@ class no_blocking_calls {
 
   /// Calls of the thread that simulates are looked at from now on, or not. (Local: a store.)
   static void look(bool at_calls) noexcept { looks_ = at_calls ? 1 : 0; }
+  /// Calls of the library itself that do not block, and may be frequent: nobody looks at them.
+  class let_through {
+   public:
+    let_through() noexcept { looks_ = 0; }
+    ~let_through() { looks_ = looked_; }
+    let_through(const let_through&) = delete;
+    let_through& operator=(const let_through&) = delete;
+
+   private:
+    const char looked_ = looks_;
+  };
 
  private:
   static inline volatile char looks_ = 0;  // the kernel reads it at each call: 1 (block) or 0 (allow)

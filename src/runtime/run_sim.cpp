@@ -70,6 +70,8 @@ sim::bytes_in_use used_region(std::uintptr_t sp) noexcept {
   return {r.low, r.high};
 }
 
+void rest_port() noexcept { sched::this_worker().here().net.far().rest(); }
+
 void expose() noexcept { sched::this_worker().on_expose_signal(base::float_control()); }
 
 /// The address sanitizer is told on which stack a worker goes on.
@@ -117,6 +119,7 @@ class simulation final : public substrate {
   };
   static void begin(void* arg);
   sim_result result(const run_state& r) const;
+  std::uint64_t bytes_taken() const;
 
   std::optional<sim::machine> machine_;
   sim::faults faults_;
@@ -124,7 +127,7 @@ class simulation final : public substrate {
   std::unique_ptr<sim::engine> engine_of_run_;
   std::vector<seated_worker> workers_;
   std::optional<alternate_stack> handlers_run_here_;
-  std::uint64_t began_ns_ = 0, resident_before_ = 0;
+  std::uint64_t began_ns_ = 0, resident_before_ = 0, most_before_ = 0;
 };
 
 void simulation::plan(run_state& r) {
@@ -164,6 +167,7 @@ void simulation::plan(run_state& r) {
 void simulation::memory(run_state& r) {
   launch& what = r.what;
   resident_before_ = resident_bytes();
+  most_before_ = most_resident_bytes();
   constexpr std::uint64_t kib = 1 << 10, most = 256 << 20, gib = 1 << 30;
   const auto bytes = [&](std::uint64_t asked, std::uint64_t otherwise, std::uint64_t all,
                          std::uint64_t least) {
@@ -217,6 +221,7 @@ void simulation::start(run_state& r) {
       .limit_ns = opts.sim_limit_ms != 0 ? opts.sim_limit_ms * 1'000'000 : base::no_limit,
       .faults = faults_,
       .in_use = used_region,
+      .on_charge = rest_port,
       .on_interrupt = expose,
       .on_death = tell_of_crash,
       .on_turn = announce,
@@ -284,6 +289,12 @@ std::uint64_t most_packed_bytes(const run_state& r) {
   return most;
 }
 
+/// Of memory, at the most; at the end, if the process had as much before.
+std::uint64_t simulation::bytes_taken() const {
+  const std::uint64_t most = most_resident_bytes();
+  return std::max(most > most_before_ ? most : resident_bytes(), resident_before_) - resident_before_;
+}
+
 sim_result simulation::result(const run_state& r) const {
   return {.machine = machine_->name,
           .workers = r.own.count,
@@ -297,7 +308,7 @@ sim_result simulation::result(const run_state& r) const {
                                         most_packed_bytes(r))
                   : 0,
           .here_seconds = static_cast<double>(base::system_ns() - began_ns_) / 1e9,
-          .memory_bytes = std::max(resident_bytes(), resident_before_) - resident_before_};
+          .memory_bytes = bytes_taken()};
 }
 
 void simulation::end(run_state&) noexcept {

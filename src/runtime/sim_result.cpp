@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <fstream>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace godwit::runtime {
@@ -90,6 +91,12 @@ std::uint64_t resident_bytes() {
   std::uint64_t all = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> all >> resident;
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::uint64_t most_resident_bytes() {
+  rusage use{};
+  getrusage(RUSAGE_SELF, &use);
+  return static_cast<std::uint64_t>(use.ru_maxrss) * 1024;
 }
 
 }  // namespace godwit::runtime

@@ -20,8 +20,9 @@ struct sim_result {
   std::optional<sim::traffic> net;  ///< several hosts
   /// Several hosts: that starting and ending as many real ranks is estimated to take, beside all this.
   std::uint64_t collectives_ns = 0;
-  double here_seconds = 0;         ///< that the simulation took
-  std::uint64_t memory_bytes = 0;  ///< that it took, at its end
+  double here_seconds = 0;  ///< that the simulation took
+  std::uint64_t memory_bytes =
+      0;  ///< that it took at the most; at its end, if the process had as much before
 
   /// Of the workers' time, what the program charged. 0: it charged nothing.
   double efficiency() const noexcept;
@@ -36,5 +37,7 @@ struct sim_result {
 
 /// Bytes of this process that are in memory.
 std::uint64_t resident_bytes();
+/// The most that ever were.
+std::uint64_t most_resident_bytes();
 
 }  // namespace godwit::runtime

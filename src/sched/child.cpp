@@ -319,6 +319,7 @@ void child_worker<P>::loop() noexcept {
     GODWIT_ASSERT(deque_.empty(), "ID1: the deque of an idle worker is empty");
     if (idle_.end_of_round()) {
       records_.send_releases();
+      heap_.rest();
       idle_.become_idle();
     }
   }

@@ -119,6 +119,7 @@ void continuation_worker<P>::loop() noexcept {
     look_at_others();
     if (idle_.end_of_round()) {
       records_.send_releases();
+      heap_.rest();
       idle_.become_idle();
       if (idle_.is_idle()) work_on({});  // PA5: what has come with its part is in use until it begins
     }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
+#include "base/give_back.hpp"
 #include "base/lock.hpp"
 #include "transport/shm/segment.hpp"
 
@@ -30,7 +32,7 @@ void heap::init(std::byte* segment_base, std::byte* begin, std::size_t bytes, wo
                     begin > segment_base,
                 "objects are aligned, and 0 is the offset of none");
   base_ = segment_base;
-  fresh_ = begin;
+  begin_ = fresh_ = touched_ = begin;
   end_ = begin + bytes;
   live_head_ = live_head;
   give_back_ = give_back;
@@ -43,9 +45,26 @@ std::size_t heap::next_limit() const noexcept {
   return scarce_ ? used_ + std::max(used_ / 4, first_limit_if_scarce) : std::max(used_ * 2, first_limit);
 }
 
+/// Room behind the last live object is as if it had never been used.
+void heap::forget_end() noexcept {
+  std::byte* end = begin_;
+  for (std::uint64_t i = live_; i != 0; i = at(i)->next)
+    end = std::max(end, base_ + i + bytes_of(at(i)->size_class));
+  if (end == fresh_) return;
+  touched_ = std::max(touched_, fresh_);
+  fresh_ = end;
+  for (std::uint64_t& first : free_) {
+    std::uint64_t kept = 0;
+    for (std::uint64_t i = first, next; i != 0; i = next) {
+      next = at(i)->next;
+      if (base_ + i < end) at(i)->next = std::exchange(kept, i);
+    }
+    first = kept;
+  }
+}
+
 /// Where objects of class @p c come from: from free ones. 0: there are none. If memory is scarce, those of
-/// larger classes will do, whole: others may still look at what was there, and find an object's head. Small
-/// objects, which stay longer, do not take the room of stacks.
+/// larger classes will do, whole. Small objects, which stay longer, do not take the room of stacks.
 std::uint32_t heap::free_class_for(std::uint32_t c) const noexcept {
   const std::uint32_t end = !scarce_ ? c + 1 : c <= small_classes ? small_classes + 1 : classes;
   for (; c < end; ++c)
@@ -62,12 +81,15 @@ object* heap::allocate_slowly(object_kind kind, std::size_t bytes) noexcept {
   std::uint32_t c = class_of(bytes);
   std::size_t size = bytes_of(c);
   GODWIT_ASSERT(bytes >= sizeof(object) && size >= bytes, "the class holds what was asked for, and a head");
-  if (free_[c] == 0 && size > static_cast<std::size_t>(end_ - fresh_)) {
-    if (queue_head_ != nullptr) drain_queue(true);
+  std::uint32_t from = free_class_for(c);
+  const bool full = size > static_cast<std::size_t>(end_ - fresh_);
+  if (from == 0 && (full || scarce_)) {
+    if (full && queue_head_ != nullptr) drain_queue(true);
     collect();
+    from = free_class_for(c);
   }
   object* o;
-  if (const std::uint32_t from = free_class_for(c); from != 0) {
+  if (from != 0) {
     o = take_free(c = from);
     size = bytes_of(c);
   } else if (size <= static_cast<std::size_t>(end_ - fresh_)) {
@@ -120,6 +142,14 @@ void heap::collect() noexcept {
     // Pairs with the remote store of `freed`: whoever freed it has read it before. JH1
     if (o->freed.load(std::memory_order_acquire) == freed_marked) free(o);
   }
+  if (scarce_) forget_end();
+}
+
+void heap::rest() noexcept {
+  if (!scarce_) return;
+  collect();
+  if (touched_ > fresh_) base::give_back(fresh_, static_cast<std::size_t>(touched_ - fresh_));
+  touched_ = fresh_;
 }
 
 void heap::check_invariants() const noexcept {

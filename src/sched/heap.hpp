@@ -89,6 +89,9 @@ class heap {
   }
   /// Take back everything that others have given back. Cost: one pass over the live objects.
   void collect() noexcept;
+  /// The owner has nothing to do, and is about to count as idle (ID5: then the live list stays as it is). If
+  /// memory is scarce: collect, and pages behind the last live object go back to the system.
+  void rest() noexcept;
 
   std::size_t used_bytes() const noexcept { return used_; }
   std::size_t high_bytes() const noexcept { return high_; }
@@ -105,6 +108,7 @@ class heap {
   static constexpr std::uint32_t small_classes = 16;
   object* allocate_slowly(object_kind kind, std::size_t bytes) noexcept;
   std::size_t next_limit() const noexcept;
+  void forget_end() noexcept;
   std::uint32_t free_class_for(std::uint32_t c) const noexcept;
   void give_back_pages(object* o) noexcept;
   void drain_queue(bool waits) noexcept;
@@ -129,9 +133,9 @@ class heap {
   object* made(object* o, object_kind kind, std::uint32_t c, std::size_t size) noexcept {
     GODWIT_ASSERT(c != 0 && c < classes && size == bytes_of(c), "the size is that of the class");
     GODWIT_ASSERT(live_ == 0 || at(live_)->prev == 0, "nothing lies before the first live object");
+    base::settle();  // of late stores to what was here before, perhaps with other bounds
     o->size_class = static_cast<std::uint16_t>(c);
     o->kind = kind;
-    base::settle();  // of late stores to what was here before
     o->freed.store(freed_not, std::memory_order_relaxed);
     o->prev = 0;
     o->next = live_;
@@ -151,7 +155,9 @@ class heap {
   static constexpr std::size_t first_limit = 32 << 10, first_limit_if_scarce = 1 << 10;
 
   std::byte* base_ = nullptr;
-  std::byte* fresh_ = nullptr;  // never used yet: [fresh_, end_)
+  std::byte* begin_ = nullptr;
+  std::byte* fresh_ = nullptr;    // as if never used yet: [fresh_, end_)
+  std::byte* touched_ = nullptr;  // rest: what is above takes no memory
   std::byte* end_ = nullptr;
   bool give_back_ = true;
   bool scarce_ = false;

@@ -34,11 +34,14 @@ class look_at_waiting {
 template <class F>
 bool any_image_in_heaps(const transport::shm::segment& memory, const public_words* words, F&& f) noexcept {
   const transport::shm::near_range& near = memory.near();
+  const transport::shm::layout& l = memory.where();
   for (std::uint32_t v = near.first; v < near.first + near.count; ++v) {
-    for (std::uint64_t i = memory.at(worker_no{v}, words)->live.load(std::memory_order_acquire); i != 0;) {
+    // The lists may change under our eyes, and something else lie where an object was.
+    std::uint64_t most = l.heap_bytes / heap::grain;
+    for (std::uint64_t i = memory.at(worker_no{v}, words)->live.load(std::memory_order_acquire);
+         i - l.heap < l.heap_bytes && i % heap::grain == 0 && most != 0; --most) {
       const auto* o = memory.at<object>(transport::make_ref(worker_no{v}, i));
       i = o->next;
-      // The lists may change under our eyes.
       std::atomic_thread_fence(std::memory_order_acquire);
       if (o->kind != object_kind::image || o->freed.load(std::memory_order_acquire) != 0) continue;
       if (f(*static_cast<const image*>(o), v)) return true;

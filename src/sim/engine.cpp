@@ -7,6 +7,7 @@
 
 #include "base/blocking_calls.hpp"
 #include "base/check.hpp"
+#include "base/give_back.hpp"
 #include "context/context.hpp"
 #include "heap/heap.hpp"
 #include "stack/stack.hpp"
@@ -179,6 +180,7 @@ void engine::end_turn(bool comes_back) noexcept {
 /// On the stack between turns; the hot words are those of @p s still.
 void engine::keep(seat& s, std::uintptr_t sp) noexcept {
   s.used = s.kept != nullptr ? setup_.in_use(sp) : bytes_in_use{};
+  give_back_unused(s);
   if (s.used.low >= s.used.high) return;
   context::sanitizer_forget(s.used.low / 64 * 64, s.used.high);
   std::byte* const to = s.kept + (s.used.low - reinterpret_cast<std::uintptr_t>(s.region));
@@ -187,6 +189,22 @@ void engine::keep(seat& s, std::uintptr_t sp) noexcept {
   context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(to) / 64 * 64,
                             reinterpret_cast<std::uintptr_t>(to) + bytes);
   std::memcpy(to, reinterpret_cast<const void*>(s.used.low), bytes);
+}
+
+/// Where bytes of the region were kept that are not in use any more, pages go back to the system, two or more
+/// at a time. (Who waits for bytes that others put there comes by here before they can.)
+void engine::give_back_unused(seat& s) noexcept {
+  constexpr std::uintptr_t page = 4096;
+  if (s.used.low >= s.used.high) s.used.low = s.used.high = s.touched.low;
+  const bytes_in_use used{s.used.low / page * page, (s.used.high + page - 1) / page * page};
+  bytes_in_use& all = s.touched;
+  if (all.low == all.high) all = used;
+  all = {std::min(all.low, used.low), std::max(all.high, used.high)};
+  if (all.high - all.low < used.high - used.low + 2 * page) return;
+  std::byte* const kept = s.kept - reinterpret_cast<std::uintptr_t>(s.region);
+  base::give_back(kept + all.low, used.low - all.low);
+  base::give_back(kept + used.high, all.high - used.high);
+  all = used;
 }
 
 // Does not come back. (Not marked so: see leave.)
@@ -259,6 +277,7 @@ void engine::charge(std::uint64_t ns) noexcept {
     s.now = until;
     count_event();
     if (s.now >= sum_to(due_.first_time(), setup_.lead_ns)) {
+      if (s.kept != nullptr && setup_.on_charge != nullptr) setup_.on_charge();
       s.charging = true;
       end_turn(true);  // may come back early, interrupted
       s.charging = false;

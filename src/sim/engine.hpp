@@ -51,6 +51,8 @@ struct engine_setup {
   sim::faults faults = {};
   /// Of whose turn it is: the bytes of the region that are in use. @p sp: where it stands.
   bytes_in_use (*in_use)(std::uintptr_t sp) noexcept = nullptr;
+  /// It computes (charge), and others will have their turns meanwhile.
+  void (*on_charge)() noexcept = nullptr;
   /// It has been interrupted (base::interrupt).
   void (*on_interrupt)() noexcept = nullptr;
   /// Fault crash: whose turn it is has been dead for a while, and is missed. Does not come back.
@@ -155,6 +157,7 @@ class engine final : public base::world {
     std::byte* region = nullptr;
     std::byte* kept = nullptr;
     bytes_in_use used;
+    bytes_in_use touched;  // of the region: whole pages that take memory where it is kept
     context::exception_state exceptions;
     waiters* waits_among = nullptr;
     std::uint64_t since = 0;                                          // it waits
@@ -180,6 +183,7 @@ class engine final : public base::world {
   void end_turn(bool comes_back) noexcept;
   void fetch_ahead() const noexcept;
   void keep(seat& s, std::uintptr_t sp) noexcept;
+  static void give_back_unused(seat& s) noexcept;
   void sit_down() noexcept;
   waiters& waiters_for(const base::wait_word& word) noexcept;
   void no_longer_waits(std::uint32_t number) noexcept;

@@ -27,9 +27,9 @@ struct heap_fixture {
   std::byte* base;
   word live{0};
   heap h;
-  explicit heap_fixture(std::size_t n = 64 << 20, bool scarce = false) : bytes(n) {
+  explicit heap_fixture(std::size_t n = 64 << 20, bool scarce = false, int kind = MAP_SHARED) : bytes(n) {
     base = static_cast<std::byte*>(
-        mmap(nullptr, head + n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        mmap(nullptr, head + n, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     h.init(base, base + head, n, &live, true, scarce);
   }
   ~heap_fixture() { munmap(base, head + bytes); }
@@ -200,7 +200,7 @@ TEST(heap, where_memory_is_scarce_room_is_used_again_by_other_sizes) {
   EXPECT_LT(room[1], room[0] / 2);
 }
 
-// What others still look at stays an object of its size: it is never cut anew.
+// Between two passes an object keeps its size.
 TEST(heap, where_memory_is_scarce_a_free_object_serves_smaller_ones_whole) {
   heap_fixture f(1 << 20, true);
   object* const large = f.h.allocate(object_kind::image, 10'000);
@@ -213,6 +213,35 @@ TEST(heap, where_memory_is_scarce_a_free_object_serves_smaller_ones_whole) {
   f.h.free(small);
   EXPECT_EQ(f.h.allocate(object_kind::image, 10'000), large);
   f.h.check_invariants();
+}
+
+TEST(heap, where_memory_is_scarce_room_behind_the_last_live_object_is_new_after_a_pass) {
+  heap_fixture f(1 << 20, true);
+  std::vector<object*> all;
+  for (int i = 0; i < 50; ++i) all.push_back(f.h.allocate(object_kind::record, 128));
+  f.h.free(all[0]);
+  for (std::size_t i = 2; i < 50; ++i) all[i]->freed.store(freed_marked);
+  f.h.collect();
+  f.h.check_invariants();
+  EXPECT_EQ(f.h.allocate(object_kind::image, 10'000), all[2]) << "behind the one that lives";
+  EXPECT_EQ(f.h.allocate(object_kind::record, 128), all[0]) << "what is free before that is still known";
+  f.h.check_invariants();
+}
+
+TEST(heap, where_memory_is_scarce_pages_go_back_before_the_owner_is_idle) {
+  for (const bool scarce : {false, true}) {
+    heap_fixture f(1 << 20, scarce, MAP_PRIVATE);
+    object* const stays = f.h.allocate(object_kind::record, 128);
+    object* const goes = f.h.allocate(object_kind::image, 100'000);
+    std::memset(static_cast<void*>(goes + 1), 7, 90'000);
+    goes->freed.store(freed_marked);
+    f.h.rest();
+    f.h.check_invariants();
+    const auto* const inside = reinterpret_cast<const std::byte*>(goes) + 50'000;
+    EXPECT_EQ(*inside, scarce ? std::byte{0} : std::byte{7});
+    EXPECT_EQ(stays->kind, object_kind::record);
+    EXPECT_EQ(f.h.used_bytes(), heap::room_of(*stays) + (scarce ? 0 : heap::room_of(*goes)));
+  }
 }
 
 // The owner allocates and writes; another thread reads and frees: what a migrated consumer does.

@@ -8,9 +8,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -160,6 +162,39 @@ TEST(simulation, results_and_exceptions_travel_as_between_processes) {
                    },
                    simulated(3)),
                std::runtime_error);
+}
+
+std::size_t resident_pages() {
+  std::size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident;
+}
+
+/// Computes for a while, @p bytes deep in its stack.
+[[gnu::noinline]] void compute_deep_down(std::size_t bytes) {
+  auto* const below = static_cast<volatile char*>(__builtin_alloca(bytes));
+  for (std::size_t i = 0; i < bytes; i += 512) below[i] = 1;
+  gw::sim::charge(1'000'000);
+  below[0] = 2;
+}
+
+TEST(simulation, stacks_of_idle_workers_take_no_memory) {
+  constexpr std::uint32_t workers = 64;
+  constexpr std::size_t deep = 200 << 10;
+  gw::run<void>(
+      [] {
+        const std::size_t before = resident_pages();
+        std::vector<gw::future<void>> all;
+        for (std::uint32_t i = 0; i < 4 * workers; ++i)
+          all.push_back(gw::spawn([] { compute_deep_down(deep); }));
+        for (gw::future<void>& f : all) f.join();
+        gw::sim::charge(1'000'000);  // the others become idle
+        EXPECT_LT((resident_pages() - before) * 4096, workers * deep / 2);
+      },
+      simulated(workers));
+  std::uint64_t steals = 0;
+  for (const gw::worker_stats& s : gw::last_run_stats()) steals += s.steals;
+  EXPECT_GE(steals, workers - 1) << "all had something to compute";
 }
 
 TEST(simulation, a_run_that_is_not_over_by_the_limit_fails) {

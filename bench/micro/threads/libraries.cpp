@@ -61,7 +61,11 @@ double yield(std::size_t threads, std::size_t yields) {
 std::vector<library> others() {
   std::vector<library> all;
   bench::for_each_thread_library([&]<class L>() {
-    all.push_back({.name = L::name, .create_join = create_join<L>, .yield = yield<L>, .slower = 4});
+    all.push_back({.name = L::name,
+                   .create_join = create_join<L>,
+                   .yield = yield<L>,
+                   .most_live = 100'000,  // a million took 12 GB, and Qthreads more than ten minutes
+                   .slower = 4});
   });
 #if BENCH_HAS_LACE
   all.push_back(lace());

@@ -97,6 +97,10 @@ class port {
     if (idle_ != nullptr && !base::planted("far.does_not_serve_in_wait")) idle_(idle_arg_);
   }
 
+  /// The worker does something else for a while, and nobody looks at an answer any more. If memory is scarce
+  /// and no request is under way, the ring takes none.
+  void rest() noexcept;
+
   std::uint64_t requests() const noexcept { return next_ - skipped_; }
 
  private:
