@@ -50,7 +50,7 @@ class carried_words {
     entered_.pop_back();
     if (parent != scope()) entered_.push_back({parent, from});
   }
-  /// The running thread goes on in segment @p s. With the deque locked, unless it is empty.
+  /// The running thread goes on in segment @p s. With the deque locked, if that is another one.
   void set_segment(ref s) noexcept {
     if (segment() != 0)  // else nothing has been looked up in it
       for (detail::view_slot& v : detail::hot().views) v.reducer = 0;

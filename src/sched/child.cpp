@@ -168,7 +168,7 @@ ref child_worker<P>::take_from(worker_no victim) noexcept {
   const std::uint64_t before = base::fast_ns();
   ref r = 0;
   const auto result = steal(here_.net, here_.holder(), victim, here_.words, here_.opts.empty_check,
-                            delay_step, [&](const spawn_slot& own, const spawn_slot&, spawn_slot*) {
+                            delay_step, [&](const spawn_slot& own, const spawn_slot&, spawn_slot*, ref) {
                               r = own.record;
                               return true;
                             });

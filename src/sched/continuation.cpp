@@ -252,7 +252,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   const std::uint64_t before = timed ? base::fast_ns() : 0;
   const auto outcome =
       steal(here_.net, here_.holder(), victim, here_.words, here_.opts.empty_check, delay_step,
-            [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
+            [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place, ref) {
               const bool clock = timed && !stacks_stay;
               const std::uint64_t start = clock ? base::fast_ns() : 0;
               got = take_continuation(victim, own, above, place);

@@ -217,9 +217,10 @@ enum class steal_outcome { taken, empty, busy, stays };
 
 /// The thief's side. One-sided: look (1 read), lock (1 compare-and-swap; it says @p me meanwhile), bounds
 /// (read), claim (1 write), recheck (read), two slots (1 read), then @p take(slot, neighbour, place of the
-/// slot) copies the stack, unlock (1 write). Uni-address threads, figure 6. If take says false, it stays: one
-/// write takes the claim back.
-static_assert(offsetof(public_words, top) == offsetof(public_words, split) + sizeof(word));
+/// slot, public_words::segment) copies the stack, unlock (1 write). Uni-address threads, figure 6. If take says
+/// false, it stays: one write takes the claim back.
+static_assert(offsetof(public_words, split) == offsetof(public_words, segment) + sizeof(word) &&
+              offsetof(public_words, top) == offsetof(public_words, split) + sizeof(word));
 
 template <transport::one_sided Transport, class Take>
 [[nodiscard]] steal_outcome steal(const Transport& net, std::uint32_t me, worker_no victim,
@@ -240,7 +241,8 @@ template <transport::one_sided Transport, class Take>
       net.remote_store(victim, &words->top, t + sizeof(spawn_slot), std::memory_order_relaxed);
     if (!base::planted("deque.thief_has_no_fence")) net.remote_fence();  // DQ3
     delay();
-    if (t + sizeof(spawn_slot) <= net.remote_load(victim, &words->split, std::memory_order_acquire) ||  // DQ2
+    const auto again = net.remote_load_pair(victim, &words->segment);  // the segment stands still as well
+    if (t + sizeof(spawn_slot) <= again.second ||                      // DQ2
         base::planted("deque.thief_looks_once")) {
       if (base::planted("deque.thief_claims_last"))
         net.remote_store(victim, &words->top, t + sizeof(spawn_slot), std::memory_order_relaxed);
@@ -249,7 +251,7 @@ template <transport::one_sided Transport, class Take>
       spawn_slot two[2];  // the neighbour above it says where its stack ends and what it completes
       net.remote_get(victim, two, as_slot(t) - 1, sizeof two);
       GODWIT_ASSERT(two[1].record != 0, "a public slot has a record");
-      outcome = take(two[1], two[0], as_slot(t)) ? steal_outcome::taken : steal_outcome::stays;
+      outcome = take(two[1], two[0], as_slot(t), again.first) ? steal_outcome::taken : steal_outcome::stays;
     }
     const bool keeps = outcome == steal_outcome::stays && base::planted("stay.claim_is_kept");
     if (outcome != steal_outcome::taken && !keeps)

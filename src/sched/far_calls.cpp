@@ -218,7 +218,7 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
   const bool check = (e.head.b & call_scope::skip_check) == 0;
   const auto outcome = steal(
       memory, site.holder, victim, site.words, check, [] {},
-      [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
+      [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place, ref segment) {
         if (own.sp == 0) {
           if (own.extra != 0) return false;
           e.head.result = static_cast<std::uint64_t>(loot_kind::task);
@@ -239,7 +239,6 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
           return false;
         }
         const public_words& victims = *memory.at(victim, site.words);
-        ref segment = victims.segment.load(std::memory_order_relaxed);
         if (segment != 0 && (segment = part_of_segment(site, victim, segment)) == 0) {
           ask_for_work(memory, victim);
           e.head.result = static_cast<std::uint64_t>(loot_kind::later);

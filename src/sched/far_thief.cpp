@@ -197,12 +197,14 @@ static_assert(transport::one_sided<watched>);
 far_thief::seen_words far_thief::look_by_words(worker_no victim) noexcept {
   const public_words& theirs = *here_.words;  // the same place in each worker's memory
   // The deque's line and the queue's: a guess, whatever they say together.
-  constexpr std::size_t first = offsetof(public_words, split), last = offsetof(public_words, ready_count);
-  static_assert(last - first == 64 + sizeof(word), "neighbouring lines");
-  std::uint64_t seen[(last - first) / sizeof(word) + 1];
+  constexpr std::size_t split = 0,
+                        top = (offsetof(public_words, top) - offsetof(public_words, split)) / sizeof(word),
+                        ready = (offsetof(public_words, ready_count) - offsetof(public_words, split)) /
+                                sizeof(word);
+  static_assert(ready == 8, "neighbouring lines");
+  std::uint64_t seen[ready + 1];
   here_.net.remote_get(victim, seen, &theirs.split, sizeof seen);
-  const seen_words found{seen[offsetof(public_words, top) / sizeof(word)] < seen[0],
-                         seen[std::size(seen) - 1] != 0};
+  const seen_words found{seen[top] < seen[split], seen[ready] != 0};
   if (!found.fork && !found.ready) ask_by_words(victim);
   return found;
 }
@@ -223,11 +225,12 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
   step[watched::check] = base::fast_ns() - since;
   const auto outcome = steal(
       net, here_.holder(), victim, here_.words, false, [] {},
-      [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
+      [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place, ref segment) {
         if (own.sp == 0) {
           got.own_record = own.record;
           return own.extra == 0;
         }
+        if (segment != 0) return false;  // a part of it would have to be made there
         const bool lazy = here_.shape.lazy_spawns;
         const std::uint64_t low = own.sp - (lazy ? lazy_spawns::bytes_below : context::fork_bytes_below);
         GODWIT_ASSERT(here_.is_stack(low, above.sp, own.bytes_end),
@@ -241,9 +244,6 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
           net.remote_get(victim, &more, lazy_site_of(own), sizeof more);
           lazy_spawns::put_below(reinterpret_cast<std::byte*>(low), own, more, own.record);
         }
-        // its segment would have to be made there
-        if (here_.net.remote_load(victim, &here_.words->segment, std::memory_order_relaxed) != 0)
-          return false;
         const auto stays_for = [&](const stack::range& heap) {
           return names_heap(own, own.bytes_end, heap) || names_heap(more, heap);
         };

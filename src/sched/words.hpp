@@ -30,12 +30,11 @@ struct data_part {
 /// One per worker.
 struct public_words {
   // Deque; docs/protocols/deque.md. One line: a thief's look costs one transfer.
-  alignas(64) word split;  ///< address of the first private slot. W owner, R thieves
-  word top;                ///< address of the oldest public slot. W thieves and owner under `lock`, R all
-  word lock;               ///< see base/lock.hpp. W all
-  /// carried.hpp, of all threads here. W owner, under `lock` unless the deque is empty; R thieves under it
-  word segment;
-  word spare_segment;  ///< for a thief of another host; 0: none. W owner, and who takes it under `lock`
+  alignas(64) word segment;  ///< carried.hpp, of all threads here. W owner under `lock`, R thieves under it
+  word split;                ///< address of the first private slot. W owner, R thieves
+  word top;                  ///< address of the oldest public slot. W thieves and owner under `lock`, R all
+  word lock;                 ///< see base/lock.hpp. W all
+  word spare_segment;        ///< for a thief of another host; 0: none. W owner, and who takes it under `lock`
 
   // Threads that are ready to run, any worker may take one: ready_queue.hpp; docs/protocols/join.md.
   alignas(64) word ready_lock;  ///< see base/lock.hpp. W all

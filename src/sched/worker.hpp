@@ -263,7 +263,11 @@ class worker {
   }
   [[gnu::noinline]] void other_words_come(const carried& c) noexcept {
     const ref scope = c.scope != 0 ? scopes_.near(c.scope) : 0;
-    if (carried_.come({scope, segments_.arrive(c.segment)})) scopes_.changed();
+    const carried to{scope, segments_.arrive(c.segment)};
+    bool other_scope = false;
+    const auto come = [&] { other_scope = carried_.come(to); };
+    to.segment != carried_.segment() ? deque_.locked(come) : come();
+    if (other_scope) scopes_.changed();
   }
   /// The running thread is over, and its record not its parent's affair.
   void strand_ended() noexcept {

@@ -111,7 +111,7 @@ struct words_that_are_taken : testing::Test {
     const site& thief = all.here(1);
     const auto outcome = steal(
         thief.net, thief.holder(), worker_no{0}, thief.words, true, [] {},
-        [&](const spawn_slot& own, const spawn_slot&, spawn_slot*) {
+        [&](const spawn_slot& own, const spawn_slot&, spawn_slot*, ref) {
           got = carried_along(*thief.memory, *thief.words_of(worker_no{0}), own);
           return true;
         });

@@ -105,7 +105,7 @@ struct deque_fixture {
   }
   steal_outcome steal_one(spawn_slot* got, spawn_slot* above, bool look = true) {
     return steal(plain_memory(), 2, worker_no{0}, words.get(), look, no_delay,
-                 [&](const spawn_slot& s, const spawn_slot& n, spawn_slot*) {
+                 [&](const spawn_slot& s, const spawn_slot& n, spawn_slot*, ref) {
                    *got = s;
                    *above = n;
                    return true;
@@ -130,7 +130,7 @@ TEST(deque, a_thief_may_leave_what_it_has_claimed) {
   d.deque.expose(d.hot->bottom, [&](spawn_slot& s) { s.record = 5; });
   const std::uint64_t top = d.words->top.load();
   EXPECT_EQ(steal(plain_memory(), 2, worker_no{0}, d.words.get(), true, no_delay,
-                  [](const spawn_slot&, const spawn_slot&, spawn_slot*) { return false; }),
+                  [](const spawn_slot&, const spawn_slot&, spawn_slot*, ref) { return false; }),
             steal_outcome::stays);
   EXPECT_EQ(d.words->top.load(), top);
   EXPECT_EQ(d.words->lock.load(), 0u);
@@ -294,7 +294,7 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
         const bool look = delays_.below(4) != 0;
         const auto outcome =
             steal(memory, t + 2, worker_no{0}, d.words.get(), look, random_delay,
-                  [&](const spawn_slot& own, const spawn_slot& above, spawn_slot*) {
+                  [&](const spawn_slot& own, const spawn_slot& above, spawn_slot*, ref) {
                     if (delays_.below(8) == 0) return false;
                     run_entry(own.fp, own.sp);
                     const bool first = own.extra == 0;
