@@ -217,8 +217,8 @@ enum class steal_outcome { taken, empty, busy, stays };
 
 /// The thief's side. One-sided: look (1 read), lock (1 compare-and-swap; it says @p me meanwhile), bounds
 /// (read), claim (1 write), recheck (read), two slots (1 read), then @p take(slot, neighbour, place of the
-/// slot, public_words::segment) copies the stack, unlock (1 write). Uni-address threads, figure 6. If take says
-/// false, it stays: one write takes the claim back.
+/// slot, public_words::segment) copies the stack, unlock (1 write). Uni-address threads, figure 6. If take
+/// says false, it stays: one write takes the claim back.
 static_assert(offsetof(public_words, split) == offsetof(public_words, segment) + sizeof(word) &&
               offsetof(public_words, top) == offsetof(public_words, split) + sizeof(word));
 

@@ -45,12 +45,13 @@ std::size_t heap::next_limit() const noexcept {
   return scarce_ ? used_ + std::max(used_ / 4, first_limit_if_scarce) : std::max(used_ * 2, first_limit);
 }
 
-/// Room behind the last live object is as if it had never been used.
+/// Room behind the last live object is as if it had never been used, if that is a quarter of all: a look at
+/// all free objects must be worth it.
 void heap::forget_end() noexcept {
   std::byte* end = begin_;
   for (std::uint64_t i = live_; i != 0; i = at(i)->next)
     end = std::max(end, base_ + i + bytes_of(at(i)->size_class));
-  if (end == fresh_) return;
+  if ((fresh_ - end) * 4 <= fresh_ - begin_) return;
   touched_ = std::max(touched_, fresh_);
   fresh_ = end;
   for (std::uint64_t& first : free_) {
@@ -83,7 +84,7 @@ object* heap::allocate_slowly(object_kind kind, std::size_t bytes) noexcept {
   GODWIT_ASSERT(bytes >= sizeof(object) && size >= bytes, "the class holds what was asked for, and a head");
   std::uint32_t from = free_class_for(c);
   const bool full = size > static_cast<std::size_t>(end_ - fresh_);
-  if (from == 0 && (full || scarce_)) {
+  if (from == 0 && (full || is_worth_a_pass())) {
     if (full && queue_head_ != nullptr) drain_queue(true);
     collect();
     from = free_class_for(c);
@@ -146,7 +147,7 @@ void heap::collect() noexcept {
 }
 
 void heap::rest() noexcept {
-  if (!scarce_) return;
+  if (!is_worth_a_pass()) return;
   collect();
   if (touched_ > fresh_) base::give_back(fresh_, static_cast<std::size_t>(touched_ - fresh_));
   touched_ = fresh_;

@@ -90,7 +90,8 @@ class heap {
   /// Take back everything that others have given back. Cost: one pass over the live objects.
   void collect() noexcept;
   /// The owner has nothing to do, and is about to count as idle (ID5: then the live list stays as it is). If
-  /// memory is scarce: collect, and pages behind the last live object go back to the system.
+  /// memory is scarce, and few bytes are in use: collect, and pages behind the last live object go back to
+  /// the system.
   void rest() noexcept;
 
   std::size_t used_bytes() const noexcept { return used_; }
@@ -109,6 +110,8 @@ class heap {
   object* allocate_slowly(object_kind kind, std::size_t bytes) noexcept;
   std::size_t next_limit() const noexcept;
   void forget_end() noexcept;
+  /// Memory is scarce, and a pass takes no time to speak of.
+  bool is_worth_a_pass() const noexcept { return scarce_ && used_ <= std::size_t{16} << 10; }
   std::uint32_t free_class_for(std::uint32_t c) const noexcept;
   void give_back_pages(object* o) noexcept;
   void drain_queue(bool waits) noexcept;

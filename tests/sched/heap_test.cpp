@@ -232,12 +232,12 @@ TEST(heap, where_memory_is_scarce_pages_go_back_before_the_owner_is_idle) {
   for (const bool scarce : {false, true}) {
     heap_fixture f(1 << 20, scarce, MAP_PRIVATE);
     object* const stays = f.h.allocate(object_kind::record, 128);
-    object* const goes = f.h.allocate(object_kind::image, 100'000);
-    std::memset(static_cast<void*>(goes + 1), 7, 90'000);
+    object* const goes = f.h.allocate(object_kind::image, 12'000);
+    std::memset(static_cast<void*>(goes + 1), 7, 11'000);
     goes->freed.store(freed_marked);
     f.h.rest();
     f.h.check_invariants();
-    const auto* const inside = reinterpret_cast<const std::byte*>(goes) + 50'000;
+    const auto* const inside = reinterpret_cast<const std::byte*>(goes) + 6'000;
     EXPECT_EQ(*inside, scarce ? std::byte{0} : std::byte{7});
     EXPECT_EQ(stays->kind, object_kind::record);
     EXPECT_EQ(f.h.used_bytes(), heap::room_of(*stays) + (scarce ? 0 : heap::room_of(*goes)));
