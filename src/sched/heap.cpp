@@ -5,8 +5,8 @@
 #include <bit>
 #include <utility>
 
-#include "base/give_back.hpp"
 #include "base/lock.hpp"
+#include "stack/give_back.hpp"
 #include "transport/shm/segment.hpp"
 
 namespace godwit::sched {
@@ -149,7 +149,7 @@ void heap::collect() noexcept {
 void heap::rest() noexcept {
   if (!is_worth_a_pass()) return;
   collect();
-  if (touched_ > fresh_) base::give_back(fresh_, static_cast<std::size_t>(touched_ - fresh_));
+  if (touched_ > fresh_) stack::give_back(fresh_, static_cast<std::size_t>(touched_ - fresh_));
   touched_ = fresh_;
 }
 

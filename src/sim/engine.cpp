@@ -7,9 +7,9 @@
 
 #include "base/blocking_calls.hpp"
 #include "base/check.hpp"
-#include "base/give_back.hpp"
 #include "context/context.hpp"
 #include "heap/heap.hpp"
+#include "stack/give_back.hpp"
 #include "stack/stack.hpp"
 
 namespace godwit::sim {
@@ -202,8 +202,8 @@ void engine::give_back_unused(seat& s) noexcept {
   all = {std::min(all.low, used.low), std::max(all.high, used.high)};
   if (all.high - all.low < used.high - used.low + 2 * page) return;
   std::byte* const kept = s.kept - reinterpret_cast<std::uintptr_t>(s.region);
-  base::give_back(kept + all.low, used.low - all.low);
-  base::give_back(kept + used.high, all.high - used.high);
+  stack::give_back(kept + all.low, used.low - all.low);
+  stack::give_back(kept + used.high, all.high - used.high);
   all = used;
 }
 

@@ -6,7 +6,6 @@
 #include "transport/far/port.hpp"
 
 #include "base/check.hpp"
-#include "base/give_back.hpp"
 #include "base/world.hpp"
 
 #include <algorithm>
@@ -40,7 +39,7 @@ bool port::begin_again() noexcept {
 
 void port::rest() noexcept {
   if (mine_ == nullptr || mine_->ring_halvings == 0 || next_ == begun_ || !begin_again()) return;
-  base::give_back(reinterpret_cast<std::byte*>(mine_->ring), mine_->entries() * sizeof(entry));
+  shm::segment::discard(mine_->ring, mine_->entries() * sizeof(entry));
 }
 
 entry& port::prepare(op what, worker_no w, const void* at) noexcept {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/blocking_calls.hpp"
 #include "transport/shm/memory_file.hpp"
 
 namespace godwit::transport::shm {
@@ -249,6 +250,7 @@ void segment::give_up(const std::string& why) {
 }
 
 void segment::discard(void* address, std::size_t bytes) noexcept {
+  const base::no_blocking_calls::let_through meanwhile;
   // no file
   if (madvise(address, bytes, MADV_REMOVE) != 0) static_cast<void>(madvise(address, bytes, MADV_DONTNEED));
 }
