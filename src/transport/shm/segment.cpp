@@ -250,7 +250,7 @@ void segment::give_up(const std::string& why) {
 }
 
 void segment::discard(void* address, std::size_t bytes) noexcept {
-  const base::no_blocking_calls::let_through meanwhile;
+  const base::no_blocking_calls::let_through meanwhile;  // the simulator calls it often
   // no file
   if (madvise(address, bytes, MADV_REMOVE) != 0) static_cast<void>(madvise(address, bytes, MADV_DONTNEED));
 }
