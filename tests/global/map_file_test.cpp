@@ -11,6 +11,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <unistd.h>
@@ -23,13 +24,28 @@ using namespace container_runs;
 
 namespace {
 
-/// A folder that all ranks of one machine name alike, and of which each test has its own part.
-std::string folder(const char* test) {
-  const std::string f =
-      std::filesystem::temp_directory_path() / ("godwit_map_file_" + std::to_string(getppid()) + "_" + test);
-  std::filesystem::create_directories(f);
-  return f;
-}
+/// A folder that all ranks of one machine name alike, and of which each test has its own part. It goes with
+/// its object: once all ranks are through with the test's runs.
+class folder {
+ public:
+  explicit folder(const char* test)
+      : path_(std::filesystem::temp_directory_path() /
+              ("godwit_map_file_" + std::to_string(getppid()) + "_" + test)) {
+    std::filesystem::create_directories(path_);
+  }
+  ~folder() {
+    gw::run<void>([] {});
+    std::error_code another_rank_does;
+    std::filesystem::remove_all(path_, another_rank_does);
+  }
+  folder(const folder&) = delete;
+  folder& operator=(const folder&) = delete;
+  std::string operator+(const char* name) const { return path_ + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
 
 /// Written whole under another name first: other ranks write the same.
 std::string file_of(const std::string& path, std::uint64_t words, std::uint64_t seed = 0) {
@@ -51,7 +67,8 @@ struct name {
 };
 
 TEST(MapFile, TheBytesAreThereInAllWorkers) {
-  const name path(file_of(folder("bytes") + "/words", 100'000));
+  const folder f("bytes");
+  const name path(file_of(f + "/words", 100'000));
   in_all_runs([path] {
     const gw::mapped_file f = gw::map_file(path.text);
     WANT(f.size() == 800'000);
@@ -75,7 +92,7 @@ TEST(MapFile, TheBytesAreThereInAllWorkers) {
 }
 
 TEST(MapFile, SeveralAndOddSizes) {
-  const std::string f = folder("several");
+  const folder f("several");
   const name none(file_of(f + "/none", 0)), one(file_of(f + "/one", 1, 7)),
       many(file_of(f + "/many", 3000, 1));
   std::filesystem::resize_file(many.text, 23'999);
@@ -94,8 +111,8 @@ TEST(MapFile, SeveralAndOddSizes) {
 }
 
 TEST(MapFile, WhatIsWrongIsSaid) {
-  const std::string f = folder("wrong");
-  const name missing(f + "/missing"), directory(f), there(file_of(f + "/there", 10));
+  const folder f("wrong");
+  const name missing(f + "/missing"), directory(f.path()), there(file_of(f + "/there", 10));
   EXPECT_THROW(
       {
         try {
@@ -120,7 +137,7 @@ TEST(MapFile, WhatIsWrongIsSaid) {
 /// What another worker sees differs: here, since it has another working directory.
 TEST(MapFile, OtherWorkersMustSeeTheSame) {
   GODWIT_NEEDS_PROCESSES("one process has one working directory");
-  const std::string f = folder("other");
+  const folder f("other");
   for (const char* d : {"/a", "/shorter", "/changed", "/empty"}) std::filesystem::create_directories(f + d);
   file_of(f + "/a/words", 5000);
   file_of(f + "/shorter/words", 4000);
@@ -150,7 +167,7 @@ TEST(MapFile, OtherWorkersMustSeeTheSame) {
 }
 
 TEST(MapFile, NoAddresses) {
-  const std::string f = folder("large");
+  const folder f("large");
   const name large(file_of(f + "/large", 1));
   std::filesystem::resize_file(large.text, std::uint64_t{1} << 40);  // has no bytes in truth
   gw::options o;

@@ -46,6 +46,7 @@ class Browser:
             [path, *FLAGS, f"--window-size={width},{height}", f"--user-data-dir={self.profile}",
              "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "TMPDIR": self.profile},  # it leaves folders there
             preexec_fn=descriptors, close_fds=False, start_new_session=True)
         os.close(to_browser)
         os.close(from_browser)
