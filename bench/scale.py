@@ -42,7 +42,7 @@ PRINTED_TABLE_2 = {
 }
 
 
-# Why something may not be as printed.
+# Why something may be less than printed.
 REASONS = {
     "V3": "continuations become public only when asked for, and then half of the private ones: there are fewer, larger steals, and so fewer joins that wait",
 }
@@ -100,6 +100,7 @@ class Page:
     def __init__(self):
         self.html = []
         self.checks = []
+        self.reasons = {}
 
     def head(self, text):
         print(f"## {text}\n")
@@ -123,13 +124,16 @@ class Page:
 
     def check(self, name, what, ours, low, high, printed=""):
         """Is what is asked of ours so? Bounds may be infinite."""
-        self.checks.append((name, what, printed, f"{ours:.4g}", f"{low:.4g} to {high:.4g}", "yes" if low <= ours <= high else "**no**"))
+        so = "yes" if low <= ours <= high else "**no**"
+        self.checks.append((name, what, printed, f"{ours:.4g}", f"{low:.4g} to {high:.4g}", so))
+        if ours < low and name in REASONS:
+            self.reasons[name, what] = "; " + REASONS[name]
 
     def claims(self):
         """The checks, as the table of all rows takes them."""
         found = []
         for name, what, _, ours, asked, so in self.checks:
-            why = "" if so == "yes" or name not in REASONS else f"; {REASONS[name]}"
+            why = self.reasons.get((name, what), "")
             found.append({"what": f"{name} {what}", "met": so == "yes", "seen": f"{ours} (asked: {asked}){why}"})
         return found
 
