@@ -107,11 +107,10 @@ struct worker_stats {
   std::uint64_t threads_stayed = 0;
   struct stay {
     std::uintptr_t at = 0;  ///< address of code; with a line: of the file's name
-    std::uint32_t line : 31 = 0;
-    std::uint32_t stale : 1 = 0;  ///< by words that name freed memory only
+    std::uint32_t line = 0;
     std::uint32_t count = 0;
   };
-  stay stayed_at[4];  ///< of these, where they had spawned, or waited, and why; the first few
+  stay stayed_at[4];  ///< of these, where they had spawned, or waited; the first few
 };
 
 /// Counters of the last run that ended in this process, one entry per worker. Under MPI so in the first rank;

@@ -277,6 +277,7 @@ struct child {
           error = capture_exception();
         }
         value.~R();
+        if constexpr (!plain<R>) forget_bytes(&value, sizeof value);  // it would hold who comes here next
       }
     }
     if (error != 0) publish_error(record, error);

@@ -5,7 +5,10 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstdint>
 #include <deque>
+#include <list>
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -22,12 +25,25 @@ struct own_allocator {
   template <class U>
   own_allocator(const own_allocator<U>&) noexcept {}
   T* allocate(std::size_t n) {
-    static_assert(alignof(T) <= alignof(std::max_align_t));
-    void* const at = own_malloc(n * sizeof(T));
-    if (at == nullptr) throw std::bad_alloc();
-    return static_cast<T*>(at);
+    if constexpr (alignof(T) > alignof(std::max_align_t)) {  // behind the address of the whole
+      void* const whole = own_malloc(n * sizeof(T) + alignof(T) + sizeof(void*));
+      if (whole == nullptr) throw std::bad_alloc();
+      const auto end = reinterpret_cast<std::uintptr_t>(whole) + sizeof(void*) + alignof(T) - 1;
+      auto* const at = reinterpret_cast<T*>(end / alignof(T) * alignof(T));
+      reinterpret_cast<void**>(at)[-1] = whole;
+      return at;
+    } else {
+      void* const at = own_malloc(n * sizeof(T));
+      if (at == nullptr) throw std::bad_alloc();
+      return static_cast<T*>(at);
+    }
   }
-  void deallocate(T* at, std::size_t) noexcept { std::free(at); }
+  void deallocate(T* at, std::size_t) noexcept {
+    if constexpr (alignof(T) > alignof(std::max_align_t))
+      std::free(reinterpret_cast<void**>(at)[-1]);
+    else
+      std::free(at);
+  }
   friend bool operator==(own_allocator, own_allocator) noexcept { return true; }
 };
 
@@ -35,5 +51,18 @@ template <class T>
 using own_vector = std::vector<T, own_allocator<T>>;
 template <class T>
 using own_deque = std::deque<T, own_allocator<T>>;
+template <class T>
+using own_list = std::list<T, own_allocator<T>>;
+
+struct own_free {
+  void operator()(std::byte* at) const noexcept { std::free(at); }
+};
+/// Bytes that nobody has touched yet.
+using own_bytes = std::unique_ptr<std::byte[], own_free>;
+inline own_bytes own_room(std::size_t n) {
+  own_bytes room(static_cast<std::byte*>(own_malloc(n)));
+  if (room == nullptr) throw std::bad_alloc();
+  return room;
+}
 
 }  // namespace godwit::base

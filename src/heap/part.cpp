@@ -314,7 +314,7 @@ const span* small_run_at(const void* at) noexcept {
 
 /// Among the first blocks of a list: what was freed last is in front.
 bool is_in_list(const block* list, const void* at) noexcept {
-  constexpr unsigned most_looks = 256;
+  constexpr unsigned most_looks = 32;
   for (unsigned looks = 0; list != nullptr && looks < most_looks; list = list->next, ++looks)
     if (list == at) return true;
   return false;
@@ -323,7 +323,7 @@ bool is_in_list(const block* list, const void* at) noexcept {
 
 bool is_free(const part& mine, const void* at) noexcept {
   const span* const s = small_run_at(at);
-  if (s == nullptr) return pool::is_free(span_at(at));
+  if (s == nullptr) return span_at(at)->kind != run_kind::large && pool::is_free(span_at(at));
   const std::uint64_t n = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - bytes_of(s)) /
                           std::max<std::uint32_t>(1, s->block_bytes);
   if (n >= s->fresh) return true;

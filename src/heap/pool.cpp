@@ -144,6 +144,7 @@ void give(span* first) noexcept {
   const std::uint64_t count = first->spans;
   GODWIT_ASSERT(first->kind == run_kind::small || first->kind == run_kind::large, "what is given was taken");
   first->owner = nullptr;
+  first->kind = run_kind::free;  // also where it will lie inside a longer run
   const bool keep = all.dirty + count <= most_dirty;
   if (!keep) {
     const int error = errno;  // free leaves it as it is

@@ -280,29 +280,18 @@ std::string place_of(const stats::stay& s) {
   return std::string(reinterpret_cast<const char*>(s.at)) + ":" + std::to_string(s.line);
 }
 
-/// "godwit: stayed for the heap of their host: 312 at tree (main.cpp:40), ...", and a line for those that
-/// stale words held.
-std::string lines_of_stays(const stats& total) {
-  std::string owning, stale;
-  for (const stats::stay& s : total.stayed_at) {
-    if (s.count == 0) continue;
-    std::string& text = s.stale != 0 ? stale : owning;
-    text += (text.empty() ? "" : ", ") + std::to_string(s.count) + " at " + place_of(s);
-  }
-  if (!owning.empty()) owning = "godwit: stayed for the heap of their host: " + owning + "\n";
-  if (!stale.empty()) stale = "godwit: stayed for stale words, which name freed memory only: " + stale + "\n";
-  return owning + stale;
+/// "godwit: stayed for the heap of their host: 312 at tree (main.cpp:40), ...".
+std::string line_of_stays(const stats& total) {
+  std::string text;
+  for (const stats::stay& s : total.stayed_at)
+    if (s.count != 0) text += (text.empty() ? "" : ", ") + std::to_string(s.count) + " at " + place_of(s);
+  return text.empty() ? text : "godwit: stayed for the heap of their host: " + text + "\n";
 }
 
 void put_stays(base::json_writer& json, const stats& total) {
   json.new_line().key("stayed_at").begin_array();
   for (const stats::stay& s : total.stayed_at)
-    if (s.count != 0)
-      json.begin_object()
-          .field("place", place_of(s))
-          .field("count", s.count)
-          .field("stale", s.stale != 0)
-          .end_object();
+    if (s.count != 0) json.begin_object().field("place", place_of(s)).field("count", s.count).end_object();
   json.end_array();
 }
 
@@ -402,7 +391,7 @@ std::string stats_table(const run_facts& facts) {
   const stats total = total_of(facts.stats);
   std::string text = heading(facts);
   for (const row& r : rows) text += line_of(r, facts.stats, total);
-  text += lines_of_stays(total);
+  text += line_of_stays(total);
   if (any_heat(facts.heat)) text += lines_of(facts.heat);
   if (facts.opts.span && total.span_ns != 0) {
     char line[200];

@@ -86,11 +86,11 @@ class account {
   spawn_sample spawns_;
 };
 
-/// worker_stats::stayed_at: so many more at that place for that reason, if there is room for it.
+/// worker_stats::stayed_at: so many more at that place, if there is room for it.
 inline void count_stay(worker_stats& stats, const worker_stats::stay& more) noexcept {
   if (more.count == 0) return;
   for (worker_stats::stay& s : stats.stayed_at) {
-    if (s.count != 0 && (s.at != more.at || s.line != more.line || s.stale != more.stale)) continue;
+    if (s.count != 0 && (s.at != more.at || s.line != more.line)) continue;
     const std::uint32_t before = s.count;
     s = more;
     s.count += before;

@@ -338,7 +338,7 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
     if (iso && !one_memory && from != here_.me)
       here_.net.remote_get(from, here, here, size);  // it lies at the same address there
     records_.free(r);
-    if (head.bound && head.searched) note_stay(head);
+    if (head.owner && head.wanted) note_stay(head);
   }
   run_image(head, from, before);
 }

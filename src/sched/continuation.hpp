@@ -109,7 +109,8 @@ class continuation_worker final : public worker {
   void try_waiting() noexcept;        // likewise
   void resume_image(ref r) noexcept;  // does not come back
   void note_stay(const image& im) noexcept;
-  bool names_freed_only(const image& im) const noexcept;
+  bool owns_nothing(std::uintptr_t low, std::uintptr_t high) const noexcept;
+  void hold_owner(image& im) const noexcept;
   std::uint64_t complete_record(ref r, image& head, bool& comes) noexcept;
   bool bring_image(const transport::far::entry& e, image& head) noexcept;
   void run_image(const image& head, worker_no from, std::uint64_t since) noexcept;  // does not come back

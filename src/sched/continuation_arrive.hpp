@@ -27,7 +27,7 @@ void continuation_worker<P>::arrive(const parcel& p, const data_part& data) noex
   im->parked_at = nullptr;
   im->fork = true;  // who hands over looks at that: there is no stack to go to
   im->bound = true;
-  im->searched = im->high = im->goes_home = false;
+  im->owner = im->wanted = im->high = im->goes_home = false;
   im->suspended_ns = im->ready_ns = im->span_ns = 0;
   im->where = {};
   im->data = data;
@@ -108,7 +108,7 @@ bool continuation_worker<P>::may_leave(std::uintptr_t frames, bool far) noexcept
   const spawn_slot& parent = detail::hot().bottom[-1];
   std::uintptr_t end = ancestors_.needed_end(parent, parent.sp, frames);
   if constexpr (iso) end = own_stacks_.top_of(frames);
-  return !names(frames, end, own_heap_) && !(far && names(frames, end, here_.heap_in_use()));
+  return !names(frames, end, own_heap_) && (!far || owns_nothing(frames, end));
 }
 
 template <class P>

@@ -23,13 +23,25 @@ void continuation_worker<P>::put_aside() noexcept {
   }
 }
 
-/// All that a thread that stays names of the heap has been freed, as far as this worker can tell. Its stack
-/// is in its place.
+/// No word of [low, high) names memory of this host's heap that is in use, as far as this worker can tell.
+/// What ends where a word points to counts: that word may be all that its thread has of it.
 template <class P>
-bool continuation_worker<P>::names_freed_only(const image& im) const noexcept {
+bool continuation_worker<P>::owns_nothing(std::uintptr_t low, std::uintptr_t high) const noexcept {
   const stack::range heap = here_.heap_in_use();
-  const auto nobodys = [&](std::uintptr_t word) { return !heap.holds(word) || here_.hooks.is_free(word); };
-  return nobodys(im.fp) && nobodys(im.extra) && all_words(im.low, im.bytes_end, nobodys);
+  if (heap.high == 0 || !names(low, high, {heap.low, heap.high + 1})) return true;
+  const auto unused = [&](std::uintptr_t word) { return !heap.holds(word) || here_.hooks.is_free(word); };
+  return all_words(low, high, [&](std::uintptr_t word) { return unused(word) && unused(word - 1); });
+}
+
+/// A thread that is put aside, and owns something, is for no other host.
+template <class P>
+void continuation_worker<P>::hold_owner(image& im) const noexcept {
+  if (here_.one_host() || im.bound || base::planted("stay.images_are_not_searched")) return;
+  const std::uintptr_t more[] = {im.fp, im.extra};
+  const auto at = reinterpret_cast<std::uintptr_t>(more);
+  const auto low = own_stack ? im.low : reinterpret_cast<std::uintptr_t>(im.bytes());
+  im.owner = !owns_nothing(at, at + sizeof more) || !owns_nothing(low, low + (im.bytes_end - im.low));
+  im.bound = im.owner;
 }
 
 /// Another host would have taken this thread, if it did not name the heap of this one.
@@ -41,11 +53,10 @@ void continuation_worker<P>::note_stay(const image& im) noexcept {
   slot.sp = im.sp + (lazy ? bytes_below : 0);
   slot.extra = im.extra;
   const std::uintptr_t at = waited ? reinterpret_cast<std::uintptr_t>(im.where.file) : spawned_at(slot);
-  const bool stale = im.stale_words || names_freed_only(im);
-  count_stay(here_.words->stats, {.at = at, .line = im.where.line, .stale = stale, .count = 1});
+  count_stay(here_.words->stats, {.at = at, .line = im.where.line, .count = 1});
   if (!account_.traced()) return;
   const std::uint64_t now = base::fast_ns();
-  account_.note(kind::stay, now, im.own_record, 0, 0, 0, 0, stale ? trace::stays_by_stale_words : 0);
+  account_.note(kind::stay, now, im.own_record, 0, 0, 0, 0);
   if (waited)
     account_.note_place(now, im.where);
   else

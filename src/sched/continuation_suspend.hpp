@@ -36,7 +36,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
   im->exceptions = {};
-  im->searched = im->stale_words = im->high = im->yielded = false;
+  im->owner = im->wanted = im->high = im->yielded = false;
   if constexpr (stacks_stay) im->high = block_at(top)->high != 0;
   im->bound = running && !here_.exceptions.state->empty();
   im->goes_home = im->bound && !detail::one_heap() && !detail::host_heap();
@@ -108,10 +108,8 @@ void continuation_worker<P>::oldest_leave(unsigned most, bool in_front, bool sta
           im->extra = own.extra;
           im->own_record = above.record;
           im->status = own.record;
-          if (stay) {
-            im->bound = im->searched = true;
-            im->stale_words = names_freed_only(*im);
-          }
+          hold_owner(*im);
+          im->wanted = stay;
           im->waiting_for = 0;
           im->fork = !lazy;
           im->where = {};
@@ -295,6 +293,7 @@ image* continuation_worker<P>::copy_out(std::uintptr_t sp, const parting& p, con
   im->where = where;
   im->parked_at = why.publish != nullptr ? why.what : nullptr;
   im->takes = carried_.now();
+  hold_owner(*im);
   return im;
 }
 

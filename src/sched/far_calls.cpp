@@ -103,17 +103,9 @@ enum class leaves : std::uint8_t {
   host,        ///< it stays
 };
 
-constexpr int most_searches = 4;
-
-/// It names the heap of this host, or is bound to it otherwise.
-bool stays(call_site& site, const image& im) noexcept {
-  if (base::planted("stay.images_are_not_searched")) return false;
-  const stack::range heap = site.heap();
-  if (im.bound || im.searched || heap.high == 0) return im.bound;
-  if (site.searches-- <= 0) return true;  // as far as is known: the next call will find out
-  im.searched = true;
-  const auto bytes = reinterpret_cast<std::uintptr_t>(&im + 1);
-  im.bound = heap.holds(im.fp) || heap.holds(im.extra) || names(bytes, bytes + (im.bytes_end - im.low), heap);
+/// Another host wants it: is it bound to this one?
+bool stays(const image& im) noexcept {
+  im.wanted = true;
   return im.bound;
 }
 
@@ -124,7 +116,7 @@ bool stays(const call_site& site, const parcel& p) noexcept {
 
 leaves kind_of(call_site& site, const image& im) noexcept {
   if (im.sp != not_begun) {
-    if (stays(site, im)) return leaves::host;
+    if (stays(im)) return leaves::host;
     return im.data.bytes == 0 ? leaves::nothing : leaves::data_there;
   }
   const parcel& what = static_cast<const parcel_image&>(im).what;
@@ -332,7 +324,6 @@ std::optional<worker_no> who_shares_oldest(const call_site& site, const victims&
 
 std::byte* steal_any(void* place, entry& e, const answer_room& room) noexcept {
   call_site& site = site_of(place, e);
-  site.searches = most_searches;
   const victims all(site, e);
   answer to{e, room};
   const bool forks = (e.head.b & call_scope::ready_only) == 0;
@@ -355,8 +346,7 @@ std::byte* take_waiter(call_site& site, ref waiter, entry& e, const answer_room&
   auto* im = site.memory->at<image>(waiter);
   GODWIT_ASSERT(im->kind == object_kind::image && im->freed.load(std::memory_order_relaxed) == freed_not,
                 "what waits for a record is a thread, and is resumed once");
-  site.searches = 1;
-  if (stays(site, *im)) {
+  if (stays(*im)) {
     std::memcpy(e.data, static_cast<const void*>(im), sizeof *im);
     e.head.info = sizeof *im;
     e.head.bytes = 0;
@@ -393,7 +383,6 @@ std::byte* complete(void* place, entry& e, const answer_room& room) noexcept {
 }
 
 void look(call_site& site, entry& e) noexcept {
-  site.searches = most_searches;
   const victims all(site, e);
   for (std::uint32_t i = 0; i < all.count; ++i)
     if (has_work(site, all.number(i), e)) {

@@ -114,7 +114,6 @@ struct call_site {
   std::uint32_t holder;                              ///< what it writes into locks (base/lock.hpp)
   stack::range (*heap_in_use)() noexcept = nullptr;  ///< as in worker_hooks
   bool lazy = false;                                 ///< the run's policy is
-  int searches = 0;  ///< stacks that may still be searched for that in this call
 
   stack::range heap() const noexcept { return heap_in_use != nullptr ? heap_in_use() : stack::range{}; }
 };

@@ -136,13 +136,12 @@ struct image : object, queue_link {
   ref waited_for;         ///< record of the join that it suspended at; 0: a yield
   const char* parked_at;  ///< kind of what it waits for, if that is no record (park); null: it is
   bool fork;              ///< saved by fork_call (else by godwit_ctx_suspend)
-  /// sent to this host, or with exceptions, or it names the host's heap: other hosts leave it here. Whoever
-  /// has it, or the lock of its queue
-  mutable bool bound;
-  mutable bool searched;  ///< for names of the heap. Likewise
-  bool high;              ///< of high priority: it is put before those that are not. W once
-  bool goes_home;         ///< its exceptions lie in a heap that only its worker has: it goes on there
-  bool stale_words;       ///< and all that it names there had been freed when it was put aside. W once
+  /// sent to this host, or with exceptions, or an owner: other hosts leave it here. W who puts it aside
+  bool bound;
+  bool owner;           ///< it names memory of this host's heap that is in use. W likewise
+  mutable bool wanted;  ///< and another host would have taken it. Whoever has it, or the lock of its queue
+  bool high;            ///< of high priority: it is put before those that are not. W once
+  bool goes_home;       ///< its exceptions lie in a heap that only its worker has: it goes on there
   /// saved by hand_over: no exceptions, nothing taken along, and nothing of this is written but the two lines
   bool yielded;
   std::uint64_t fp;     ///< fork only

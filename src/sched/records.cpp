@@ -411,18 +411,12 @@ ref join_records::make_near(ref r, bool sent) noexcept {
                 "what waits for a record is a thread");
   const std::size_t bytes = head.bytes_end - head.low;
   GODWIT_ASSERT(heap::room_of(head) >= sizeof(image) + bytes, "an image holds its stack");
-  const stack::range heap = here_.shape.heap_of(ref_worker(r));
-  if (!sent && (head.bound || heap.holds(head.fp) || heap.holds(head.extra))) return 0;
+  if (!sent && head.bound) return 0;
   auto* copy = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   std::memcpy(reinterpret_cast<std::byte*>(copy) + sizeof(object),
               reinterpret_cast<const std::byte*>(&head) + sizeof(object), sizeof(image) - sizeof(object));
   copy->float_control = head.float_control;  // of the head, which is the copy's own otherwise
   here_.net.remote_get(ref_worker(r), copy->bytes(), here_.home<std::byte>(r) + sizeof(image), bytes);
-  const auto low = reinterpret_cast<std::uintptr_t>(copy->bytes());
-  if (!sent && !base::planted("stay.waiters_are_not_searched") && names(low, low + bytes, heap)) {
-    heap_.free(copy);
-    return 0;
-  }
   free(r);
   return here_.ref_of(copy);
 }

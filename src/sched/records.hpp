@@ -141,8 +141,8 @@ class join_records {
 
   /// Who waits behind this one in a record's list.
   ref next_waiter(ref image_ref) noexcept;
-  /// Ready queues hold images of their own host only: fetch one of another host. JN3: it is ours. 0: it stays
-  /// there; not if it was sent, by who has searched it.
+  /// Ready queues hold images of their own host only: fetch one of another host. JN3: it is ours. 0: it is
+  /// bound to that host, unless it was sent from there.
   ref make_near(ref image_ref, bool sent = false) noexcept;
 
   /// An object of any worker's heap.

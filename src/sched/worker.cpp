@@ -260,7 +260,10 @@ void worker::tell_home(ref image_ref) noexcept {
   send(transport::ref_worker(image_ref), 0,
        [](const void* closure) {
          const unexposed inside;
-         this_worker().push_ready(*static_cast<const ref*>(closure), base::fast_ns());
+         worker& w = this_worker();
+         const ref mine = *static_cast<const ref*>(closure);
+         w.here_.at<image>(mine)->wanted = true;
+         w.push_ready(mine, base::fast_ns());
        },
        std::as_bytes(std::span(&image_ref, 1)), {});
 }

@@ -72,8 +72,7 @@ enum class kind : std::uint16_t {
   /// others
   heat,
   /// a thread that another host would have taken, but that names the heap of this one, goes on here. a:
-  /// thread; detail: stays_by_stale_words. Behind it, where: as `place` or
-  /// `callers`
+  /// thread. Behind it, where: as `place` or `callers`
   stay,
   // Waits for something else than the end of a thread.
   /// of the suspension before it. a: what for, as people call it (address in the program's image: "mutex")
@@ -101,9 +100,6 @@ enum class kind : std::uint16_t {
   spawns,
   count_
 };
-
-/// It names memory that has been freed, and no other
-inline constexpr std::uint16_t stays_by_stale_words = 1;
 
 inline constexpr std::uint32_t no_worker = 0xff'ffff;
 constexpr std::uint64_t part_and_worker(std::uint64_t part, std::uint32_t worker) noexcept {

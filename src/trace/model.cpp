@@ -413,8 +413,7 @@ void model::stay(std::uint32_t w, const trace::event& e) {
   me.closing = instant{.worker = w,
                        .what = mark::stayed,
                        .time_ns = std::max(e.time_ns, me.floor_ns),
-                       .thread = get(e.a).number,
-                       .stale_words = e.detail == stays_by_stale_words};
+                       .thread = get(e.a).number};
 }
 
 /// As if the suspension just written had not been.

@@ -99,7 +99,6 @@ struct instant {
   std::uint32_t bytes = 0;  ///< suspended: copied out; exposed: how many; part: moved; allocated: of a part
   std::uint32_t place = 0;
   bool by_signal = false;
-  bool stale_words = false;                   ///< stayed: it names freed memory only
   std::span<const std::uint64_t> flows = {};  ///< begin here
   std::uint64_t address = 0;                  ///< part, allocated, freed: of the allocation
   std::uint64_t part = 0;                     ///< part; allocated: the first of `count`

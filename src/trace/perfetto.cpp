@@ -351,7 +351,6 @@ void perfetto::on(const instant& i) {
     case mark::stayed:
       name("stays for its host's heap");
       add_place("at", i.place);
-      if (i.stale_words) add("by stale words only", 1);
       break;
     case mark::kept:
       name(i.how == system_kind::waits   ? "waited in the operating system"

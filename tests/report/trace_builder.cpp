@@ -111,11 +111,8 @@ void trace_builder::suspend(std::uint32_t w, std::uint64_t t, std::uint64_t thre
   add(w, p);
 }
 
-void trace_builder::stay(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t line,
-                         bool stale) {
-  event e = make(t, kind::stay, thread);
-  e.detail = stale ? godwit::trace::stays_by_stale_words : 0;
-  add(w, e);
+void trace_builder::stay(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t line) {
+  add(w, make(t, kind::stay, thread));
   event place = make(t, kind::place, 1);
   place.other = line;
   add(w, place);

@@ -35,7 +35,7 @@ struct trace_builder {
   void suspend(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t awaited,
                std::uint32_t line = 0, bool parent_goes_on = false);
   /// At strings[1], line @p line.
-  void stay(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t line, bool stale);
+  void stay(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t line);
   /// Suspended, for something else than a join: @p what, as "mutex".
   void wait(std::uint32_t w, std::uint64_t t, std::uint64_t thread, const std::string& what,
             std::uint32_t line, bool parent_goes_on = false);

@@ -132,6 +132,52 @@ TEST(Heaps, NumbersSideBySideHoldNobody) {
   }
 }
 
+/// Leaves pointers to freed memory in its frame, and owns nothing.
+int forgetful(int depth) {
+  if (depth == 0) return simulated_runs::fib(14);
+  auto* const some = new int[100];
+  int* volatile first = some;
+  int* volatile end = some + 100;
+  delete[] some;
+  auto left = gw::spawn([depth] { return forgetful(depth - 1); });
+  const int right = forgetful(depth - 1);
+  return left.join() + right + (first == end ? 1 : 0);
+}
+TEST(Heaps, WordsThatNameFreedMemoryHoldNobody) {
+  for (const gw::choice::way way : all_ways) {
+    EXPECT_EQ(gw::run<int>([] { return forgetful(4); }, on_hosts(4, 4, way)), in_tree);
+    EXPECT_EQ(stayed(), 0u) << name_of(way);
+    EXPECT_GT(far_steals(), 0u);
+  }
+}
+
+/// Owns nothing, but goes through what another thread owns, from its end.
+int backwards(int depth, const std::int64_t* end) {
+  if (depth == 0) return simulated_runs::fib(14);
+  auto left = gw::spawn([=] { return backwards(depth - 1, end); });
+  const int right = backwards(depth - 1, end);
+  const int sum = left.join() + right;
+  int wrong = 0;
+  for (int i = 1; i <= 64; ++i) wrong += end[-i] != -i;
+  return sum + wrong;
+}
+std::int64_t* volatile whole;  // of the process, so that no frame has it
+TEST(Heaps, TheEndOfABlockHoldsAsItsBeginDoes) {
+  for (const gw::choice::way way : all_ways) {
+    const auto go = [] {
+      whole = new std::int64_t[64];  // of a size that blocks have, so that it ends where the next one begins
+      delete[] new std::int64_t[64];
+      for (int i = 0; i < 64; ++i) whole[i] = i - 64;
+      const int sum = backwards(4, whole + 64);
+      delete[] whole;
+      return sum;
+    };
+    EXPECT_EQ(gw::run<int>(go, on_hosts(4, 4, way)), in_tree);
+    EXPECT_GT(stayed(), 0u) << name_of(way);
+    EXPECT_GT(far_steals(), 0u);
+  }
+}
+
 /// A block that goes to another host in a way that is not searched, and is freed there.
 void free_elsewhere() {
   const auto at = gw::allocate<std::uint64_t>(1);

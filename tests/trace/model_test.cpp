@@ -107,8 +107,7 @@ TEST(model, what_the_operating_system_kept_is_a_mark) {
 
 TEST(model, a_thread_that_stays_is_a_mark_with_its_place) {
   recorder r;
-  play({{make(kind::stay, 100, {.a = root, .detail = stays_by_stale_words}),
-         make(kind::callers, 100, {.a = 77}),
+  play({{make(kind::stay, 100, {.a = root}), make(kind::callers, 100, {.a = 77}),
          make(kind::resume, 150, {.a = root, .duration_ns = 60, .other = 0}),
          make(kind::end, 200, {.a = root})}},
        r);
@@ -116,7 +115,6 @@ TEST(model, a_thread_that_stays_is_a_mark_with_its_place) {
   const instant& i = r.points[0].i;
   EXPECT_EQ(i.what, mark::stayed);
   EXPECT_EQ(i.time_ns, 100u);
-  EXPECT_TRUE(i.stale_words);
   EXPECT_NE(i.place, 0u);
   const auto runs = r.of(0, activity::thread);
   ASSERT_EQ(runs.size(), 1u);

@@ -114,7 +114,6 @@ struct waiting_place {
   std::uint64_t ready_ns = 0;       ///< of that, when both sides were there
   std::uint64_t idle_ns = 0;        ///< workers: idle because their last thread waited here
   std::uint64_t stays = 0;  ///< threads that had spawned or waited here, and named the heap of their host
-  std::uint64_t stale_stays = 0;  ///< of these, by words that name freed memory only
 };
 
 /// Who took from whom. Workers are put together in groups where there are many.

@@ -149,21 +149,13 @@ void explainer::stayed() {
   const double all = number_of(*totals, "threads_stayed");
   if (all <= 0) return;
   finding x{level::hint, plural(all, "thread") + " stayed on their host for its heap", "", ""};
-  bool any_stale = false;
-  for (const json& p : *places) {
-    const bool stale = p.value("stale", false);
-    any_stale |= stale;
+  for (const json& p : *places)
     x.text += (x.text.empty() ? "They had spawned or waited at " : ", ") + text_of(p, "place") + " (" +
-              format_count(number_of(p, "count")) + (stale ? ", by stale words)" : ")");
-  }
+              format_count(number_of(p, "count")) + ")";
   x.text += ". Other hosts would have taken them, but their stacks name memory that threads have allocated.";
   x.advice =
       "Allocate in functions that have returned by the next spawn, in leaves or before run; give values with "
       "codecs as arguments and results.";
-  if (any_stale)
-    x.advice +=
-        " Stale words are pointers to freed memory that a function has left in the frame: let it be one "
-        "that is not inlined, and returns before the spawn.";
   out.push_back(x);
 }
 

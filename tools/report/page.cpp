@@ -118,8 +118,7 @@ json places_json(const std::vector<waiting_place>& places) {
                     {"wait", p.wait_ns},
                     {"ready", p.ready_ns},
                     {"idle", p.idle_ns},
-                    {"stays", p.stays},
-                    {"stale", p.stale_stays}});
+                    {"stays", p.stays}});
   return list;
 }
 

@@ -63,7 +63,6 @@ void walker::on_stay(std::uint32_t w, const event& e) {
   if (!read_place(c, found) || !counts(time(e))) return;
   waiting_place& at = a_.places[place_table_.index_of(found, r_.strings, a_.places)];
   ++at.stays;
-  at.stale_stays += e.detail == trace::stays_by_stale_words;
 }
 
 // And whether the suspension was undone.

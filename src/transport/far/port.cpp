@@ -53,10 +53,10 @@ entry& port::prepare(op what, worker_no w, const void* at) noexcept {
     if (now == state::free) break;
     if (now == state::done) {
       GODWIT_ASSERT(next_ > mine_->entries(), "an answer in the way belongs to an earlier request");
-      auto kept = std::make_unique<entry>();
-      kept->head = e.head;
-      std::memcpy(kept->data, e.data, sizeof e.data);
-      kept_.push_back({next_ - 1 - mine_->entries(), std::move(kept)});
+      kept_answer& kept = kept_.emplace_back();
+      kept.ticket = next_ - 1 - mine_->entries();
+      kept.answer.head = e.head;
+      std::memcpy(kept.answer.data, e.data, sizeof e.data);
       e.now.store(state::free, std::memory_order_relaxed);
       break;
     }
@@ -346,7 +346,7 @@ std::uint64_t port::begin(op what, worker_no w, const void* at, const void* data
 
 const entry* port::ended(std::uint64_t ticket) const noexcept {
   for (const kept_answer& k : kept_)
-    if (k.ticket == ticket) return k.answer.get();
+    if (k.ticket == ticket) return &k.answer;
   GODWIT_ASSERT(ticket < next_ && next_ - ticket <= mine_->entries(),
                 "an answer that was not kept is in the ring");
   const entry& e = mine_->entry_of(ticket);

@@ -7,11 +7,10 @@
 // them.) Cost: one round trip of the network for everything that gives a result.
 #pragma once
 
+#include "base/own_memory.hpp"
 #include "transport/far/requests.hpp"
 
-#include <memory>
 #include <span>
-#include <vector>
 
 namespace godwit::transport::far {
 
@@ -57,7 +56,7 @@ class port {
   /// get or put.
   std::byte* bounce() noexcept {
     if (!memory_->in_turn()) return mine_->bounce;
-    if (own_bounce_ == nullptr) own_bounce_.reset(new std::byte[bounce_bytes]);
+    if (own_bounce_ == nullptr) own_bounce_ = base::own_room(bounce_bytes);
     return own_bounce_.get();
   }
 
@@ -128,11 +127,11 @@ class port {
   std::uint64_t skipped_ = 0;  ///< numbers
   /// Answers of tickets whose place in the ring was needed before anybody asked for them.
   struct kept_answer {
-    std::uint64_t ticket;
-    std::unique_ptr<entry> answer;
+    std::uint64_t ticket = 0;
+    entry answer{};
   };
-  std::vector<kept_answer> kept_;
-  std::unique_ptr<std::byte[]> own_bounce_;  ///< where the segment has none (shm::plan_in_turn): once used
+  base::own_list<kept_answer> kept_;
+  base::own_bytes own_bounce_;  ///< where the segment has none (shm::plan_in_turn): once used
   bool spin_ = false;
 };
 

@@ -23,11 +23,10 @@ function fillStays() {
   const rows = model.places.filter(p => p.stays > 0).sort((a, b) => b.stays - a.stays).slice(0, 20);
   byId("stays-section").hidden = rows.length === 0;
   if (rows.length === 0) return;
-  byId("stays").append(headRow(["spawned or waited at", "threads that stayed", "by stale words only"]));
+  byId("stays").append(headRow(["spawned or waited at", "threads that stayed"]));
   for (const p of rows)
     byId("stays").append(element(
-        "tr", {}, cell(p.name, false, p.function), cell(formatCount(p.stays), true),
-        cell(formatCount(p.stale), true)));
+        "tr", {}, cell(p.name, false, p.function), cell(formatCount(p.stays), true)));
 }
 function fillCounters() {
   const of_global = c => /^global_|^far_(gets|puts|atomics)$/.test(c.name);
