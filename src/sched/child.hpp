@@ -50,8 +50,8 @@ class child_worker final : public worker {
     std::byte* stack_low;      ///< of its stack, for reuse; null: the region
     std::uintptr_t caller_sp;  ///< the join that called it waits here for it; 0: it was started by the loop
     thread* caller;
-    image* saved;   ///< while it waits in the queue
-    ref waits_for;  ///< record of the join it stands at
+    bool caller_left;  ///< and has left with this one, which it waits for
+    ref waits_for;     ///< record of the join it stands at
     const detail::place* where;
     carried takes;  ///< while it waits
   };
@@ -92,6 +92,7 @@ class child_worker final : public worker {
   void call(ref task, ref waits_for, const detail::place& where) noexcept;
   void wait_in_queue(ref r, const detail::place& where) noexcept;
   void enqueue(thread& t, std::uintptr_t sp, ref waits_for, const detail::place& where) noexcept;
+  void note_leaves(const thread& t, ref waits_for, const detail::place& where, std::uint64_t now) noexcept;
   void try_waiting() noexcept;  // does not come back if somebody is ready
   thread* new_thread(ref task) noexcept;
 

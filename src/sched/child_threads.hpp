@@ -92,12 +92,17 @@ void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept 
           thread* t = w.current_;
           t->takes = w.carried_.now();
           w.enqueue(*t, sp, p.r, *p.where);
-          // All who called it as a part of their joins wait now, too.
-          while (t->caller != nullptr) {
-            thread* caller = std::exchange(t->caller, nullptr);
+          // Those who called it as a part of their joins leave with it. Who waits for what it called goes on
+          // when that ends; the others may go on before.
+          for (thread* caller; (caller = t->caller) != nullptr; t = caller) {
+            if (caller->waits_for == t->record) {
+              if (!std::exchange(t->caller_left, true))
+                w.note_leaves(*caller, caller->waits_for, *caller->where, base::fast_ns());
+              continue;
+            }
+            t->caller = nullptr;
             w.enqueue(*caller, t->caller_sp, caller->waits_for, *caller->where);
             ++w.here_.words->stats.outstanding_joins;
-            t = caller;
           }
           w.current_ = nullptr;
           w.words_come({});
@@ -131,11 +136,16 @@ void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for,
   ++here_.words->stats.suspends;
   spend(base::step::suspend);
   if (t.stack_low == nullptr) uses_region(sp);
-  if (account_.traced()) {
-    account_.note(kind::suspend, im->suspended_ns, t.record, waits_for);
-    if (waits_for != 0) account_.note_wait(im->suspended_ns, nullptr, where);
-  }
+  note_leaves(t, waits_for, where, im->suspended_ns);
   waiting_.push(im);
+}
+
+template <class P>
+void child_worker<P>::note_leaves(const thread& t, ref waits_for, const detail::place& where,
+                                  std::uint64_t now) noexcept {
+  if (!account_.traced()) return;
+  account_.note(kind::suspend, now, t.record, waits_for);
+  if (waits_for != 0) account_.note_wait(now, nullptr, where);
 }
 
 template <class P>
@@ -193,6 +203,9 @@ void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) 
         w.run_task(self->record, true);
         if (self->caller == nullptr) w.complete(0);  // the join has left meanwhile
         w.current_ = self->caller;
+        if (self->caller_left && w.account_.traced())
+          w.account_.note(kind::resume, base::fast_ns(), w.current_->record, self->record, 0, 0,
+                          index(w.here_.me));
         if (w.current_->stack_low != nullptr)
           context::sanitizer_on_stack(w.current_->stack_low, thread_stack_bytes);
         else

@@ -43,7 +43,7 @@ struct far_calls : testing::Test {
     im->sp = im->low = 4096;
     im->top = im->bytes_end = 4096 + stack;
     im->own_record = number;
-    im->fork = im->bound = im->searched = false;
+    im->fork = im->bound = im->wanted = false;
     im->fp = im->extra = 0;
     im->data = data;
     std::memset(im->bytes(), static_cast<int>(number), stack);
@@ -124,24 +124,20 @@ TEST_F(far_calls, of_those_with_data_the_one_with_least) {
   EXPECT_EQ(steal(), 11u);
 }
 
-TEST_F(far_calls, who_names_the_heap_of_its_host_stays) {
+TEST_F(far_calls, who_is_bound_to_its_host_stays) {
+  image* im = suspended(0, 11, 640);
+  im->bound = true;
+  suspended(0, 12, 1280);
+  EXPECT_TRUE(sees());
+  EXPECT_EQ(steal(), 12u);
+  EXPECT_FALSE(sees());
+  EXPECT_EQ(steal(), 0u);
+  EXPECT_TRUE(im->wanted);
+}
+
+TEST_F(far_calls, who_has_not_begun_stays_if_it_names_the_heap_of_its_host) {
   site.heap_in_use = heap_of_test;
   const std::uintptr_t inside = 0x7000'1234'5678;
-  const auto named_by = [&](auto&& put) {
-    image* im = suspended(0, 11, 640);
-    put(*im);
-    suspended(0, 12, 1280);
-    EXPECT_TRUE(sees());
-    EXPECT_EQ(steal(), 12u);
-    EXPECT_FALSE(sees());
-    EXPECT_EQ(steal(), 0u);
-    EXPECT_TRUE(im->bound && im->searched);
-    ready_queue(here.memory(), here.words(0), godwit::base::holder_of(0)).pop();
-  };
-  named_by([&](image& im) { std::memcpy(im.bytes(), &inside, sizeof inside); });
-  named_by([&](image& im) { std::memcpy(im.bytes() + 632, &inside, sizeof inside); });
-  named_by([&](image& im) { im.fp = inside; });
-  named_by([&](image& im) { im.extra = inside; });
   sent(0, 21, 64, here_lies);
   sent(0, 22, 64, here_lies);
   auto* im = here.memory().at<parcel_image>(here.words(0).ready_head.load());
@@ -194,17 +190,6 @@ TEST_F(far_calls, what_is_read_along_is_what_is_complete_and_all_there) {
   EXPECT_EQ(here.memory().at<record>(first)->freed.load(), freed_marked);
   EXPECT_EQ(here.memory().at<record>(second)->freed.load(), freed_not) << "another one will come for it";
   EXPECT_EQ(here.memory().at<record>(second)->references.load(), 1u);
-}
-
-TEST_F(far_calls, a_call_searches_few_stacks) {
-  site.heap_in_use = heap_of_test;
-  const std::uintptr_t inside = heap_of_test().low;
-  for (ref i = 11; i < 17; ++i) {
-    image* im = suspended(0, i, 640);
-    if (i != 16) std::memcpy(im->bytes() + 64, &inside, sizeof inside);
-  }
-  EXPECT_EQ(steal(), 0u) << "the first four name it";
-  EXPECT_EQ(steal(), 16u);
 }
 
 TEST_F(far_calls, who_was_sent_here_goes_with_its_part_if_that_is_asked_for) {
@@ -333,7 +318,7 @@ struct completing : far_calls {
     im->waited_for = 32;
     im->next = 33;
     im->fp = im->extra = 0;
-    im->bound = im->searched = false;
+    im->bound = im->wanted = false;
     std::memset(im->bytes(), 7, stack);
     return im;
   }
@@ -414,11 +399,9 @@ TEST_F(completing, a_waiter_of_the_askers_host_is_only_named) {
   EXPECT_EQ(e->head.target, worker_no{1});
 }
 
-TEST_F(completing, who_names_the_heap_of_its_host_stays_there) {
-  site.heap_in_use = heap_of_test;
-  const std::uintptr_t inside = heap_of_test().high - 1;
+TEST_F(completing, who_is_bound_to_its_host_stays_there) {
   image* im = waiter(640);
-  std::memcpy(im->bytes() + 320, &inside, sizeof inside);
+  im->bound = true;
   rec->state = here.ref_of(im);
   EXPECT_EQ(complete(elsewhere), nullptr);
   EXPECT_EQ(e->head.result, here.ref_of(im));

@@ -1,0 +1,61 @@
+// Child stealing on several simulated hosts, with a stack for each thread (child_full). Test of
+// src/sched/child_threads.hpp.
+// test: skip-qemu timeout=60
+#include "sim/simulated_runs.hpp"
+
+#include <gtest/gtest.h>
+#include <godwit/policy.hpp>
+
+#include <cstdint>
+
+namespace {
+
+using namespace simulated_runs;
+using gw::policies::child_full;
+
+gw::options full(std::uint32_t workers, std::uint64_t seed) {
+  gw::options o = on_hosts(workers, workers, gw::choice::way::rma, seed);
+  o.policy = gw::choice::policy::child_full;
+  o.victims = gw::choice::victims::uniform;
+  return o;
+}
+
+int tree(int depth) {
+  gw::sim::charge(5'000);
+  if (depth == 0) return 1;
+  auto left = child_full::spawn([depth] { return tree(depth - 1); });
+  const int right = tree(depth - 1);
+  return left.join() + right;
+}
+
+// Who calls its own child, which has to wait for a stolen one, waits for no stolen one itself.
+TEST(ChildFull, AJoinIsOutstandingForAStolenChildOnly) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    EXPECT_EQ(gw::run<int>([] { return tree(11); }, full(16, seed)), 2048);
+    std::uint64_t steals = 0, outstanding = 0;
+    for (const gw::worker_stats& s : gw::last_run_stats()) {
+      steals += s.steals;
+      outstanding += s.outstanding_joins;
+    }
+    EXPECT_GT(outstanding, 0u);
+    EXPECT_LE(outstanding, steals) << "seed " << seed;
+  }
+}
+
+/// Joins its children in the order in which they were spawned: what it calls from the first join is the last.
+int in_order(int n) {
+  gw::sim::charge(5'000);
+  if (n == 0) return 1;
+  gw::future<int> f[3];
+  for (auto& x : f) x = child_full::spawn([n] { return in_order(n - 1); });
+  int sum = 0;
+  for (auto& x : f) sum += x.join();
+  return sum;
+}
+
+TEST(ChildFull, WhoWaitsForAnotherThreadThanItHasCalledGoesOnBefore) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed)
+    EXPECT_EQ(gw::run<int>([] { return in_order(6); }, full(16, seed)), 729) << "seed " << seed;
+}
+
+}  // namespace
