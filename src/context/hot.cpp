@@ -18,8 +18,9 @@ using godwit::detail::hot_words;
 
 godwit::detail::spawn_slot stray_slots_[2];
 
-/// Outside a run: poll is set, so that a stray spawn reports itself instead of crashing.
-constinit hot_words stray_ = {.bottom = stray_slots_, .split = stray_slots_, .in_runtime = 1, .poll = {1}};
+/// Outside a run, for all OS threads: poll is set, so that a stray spawn reports itself instead of crashing.
+constinit hot_words stray_ = {
+    .self = &stray_, .bottom = stray_slots_, .split = stray_slots_, .in_runtime = 1, .poll = {1}};
 
 }  // namespace
 
@@ -41,8 +42,10 @@ const bool writes_bases_ = (getauxval(AT_HWCAP2) & hwcap2_fsgsbase) != 0;
 }  // namespace
 
 void use_hot_words(hot_words* words) noexcept {
-  if (words == nullptr) words = &stray_;
-  words->self = words;
+  if (words == nullptr)
+    words = &stray_;
+  else
+    words->self = words;
   if (writes_bases_)
     asm volatile("wrgsbase %0" : : "r"(words) : "memory");
   else if (syscall(SYS_arch_prctl, ARCH_SET_GS, words) != 0)
@@ -80,8 +83,10 @@ extern "C" {
 
 namespace godwit::context {
 void use_hot_words(hot_words* words) noexcept {
-  if (words == nullptr) words = &stray_;
-  words->self = words;
+  if (words == nullptr)
+    words = &stray_;
+  else
+    words->self = words;
   godwit_hot_ = words;
 }
 std::uintptr_t thread_pointer() noexcept { return 0; }
