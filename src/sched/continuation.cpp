@@ -427,13 +427,11 @@ void continuation_worker<P>::completed_entry(void* arg) {
   if (now == 0) now = base::fast_ns();
   // Greedy: we came second, so the continuation of the join is ours. Any other waiters queue.
   const bool is_far = !stacks_stay && !w.here_.is_near(waiting);
-  ref next = is_far ? head.next : w.records_.next_waiter(waiting);
+  ref next = is_far ? head.next : ref{w.here_.template at<image>(waiting)->next};
   w.mark_ready(waiting, r, now);
   while (is_image(next)) {
-    const ref after = w.records_.next_waiter(next);
     w.mark_ready(next, r, now);
-    w.push_ready(next, now);
-    next = after;
+    w.push_ready(std::exchange(next, 0), now, false, &next);
   }
   // A thread that was created later is one of many, as a rule: whoever joins them one by one finds the rest
   // done if it comes last.

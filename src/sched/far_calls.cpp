@@ -342,11 +342,12 @@ std::byte* steal_any(void* place, entry& e, const answer_room& room) noexcept {
 }
 
 /// For who completed the record that it waits for. JN3
-std::byte* take_waiter(call_site& site, ref waiter, entry& e, const answer_room& room) noexcept {
-  auto* im = site.memory->at<image>(waiter);
+std::byte* take_waiter(call_site& site, const completion& what, entry& e, const answer_room& room) noexcept {
+  auto* im = site.memory->at<image>(what.waiter);
   GODWIT_ASSERT(im->kind == object_kind::image && im->freed.load(std::memory_order_relaxed) == freed_not,
                 "what waits for a record is a thread, and is resumed once");
-  if (stays(*im)) {
+  const std::size_t bytes = im->bytes_end - im->low;
+  if (stays(*im) || (what.in_answer && sizeof *im + bytes > inline_bytes)) {
     std::memcpy(e.data, static_cast<const void*>(im), sizeof *im);
     e.head.info = sizeof *im;
     e.head.bytes = 0;
@@ -354,7 +355,6 @@ std::byte* take_waiter(call_site& site, ref waiter, entry& e, const answer_room&
   }
   answer to{e, room};
   im->takes.scope = taken_along(*site.memory, im->takes.scope);
-  const std::size_t bytes = im->bytes_end - im->low;
   GODWIT_ASSERT(heap::room_of(*im) >= sizeof(image) + bytes, "an image holds its stack");
   std::memcpy(answer_with(to, *im, bytes), im->bytes(), bytes);
   im->freed.store(freed_marked, std::memory_order_release);  // JH1
@@ -374,8 +374,7 @@ std::byte* complete(void* place, entry& e, const answer_room& room) noexcept {
   }
   e.head.result = what.waiter;
   if (!is_image(what.waiter) || what.near.holds(transport::ref_worker(what.waiter))) return nullptr;
-  if (site.memory->near().holds(transport::ref_worker(what.waiter)))
-    return take_waiter(site, what.waiter, e, room);
+  if (site.memory->near().holds(transport::ref_worker(what.waiter))) return take_waiter(site, what, e, room);
   GODWIT_ASSERT(first, "the call goes on once, to where the waiter is");
   std::memcpy(e.data, &what, sizeof what);
   e.head.target = transport::ref_worker(what.waiter);

@@ -76,6 +76,7 @@ struct call_scope {
 struct completion {
   std::uint64_t waiter;             ///< 0: the record is still to be completed. Else who waited there
   transport::shm::near_range near;  ///< the asker's host
+  bool in_answer = false;           ///< a waiter comes only if all of it fits into the answer
 };
 
 /// parcels: threads that were sent to one part of movable memory and have not begun. A line with the

@@ -390,34 +390,38 @@ const transport::far::entry& join_records::complete_far(ref r) noexcept {
   return here_.net.far().call(ref_worker(r), call_no::complete, r, 0, std::as_bytes(std::span(&what, 1)));
 }
 
-const transport::far::entry& join_records::bring_waiter(ref image_ref) noexcept {
-  const completion what{image_ref, here_.memory->near()};
+const transport::far::entry& join_records::bring_waiter(ref image_ref, bool in_answer) noexcept {
+  const completion what{image_ref, here_.memory->near(), in_answer};
   return here_.net.far().call(ref_worker(image_ref), call_no::complete, 0, 0,
                               std::as_bytes(std::span(&what, 1)));
 }
 
-ref join_records::next_waiter(ref image_ref) noexcept {
-  if (here_.is_near(image_ref)) return here_.at<image>(image_ref)->next;
-  ref next = 0;
-  here_.net.remote_get(ref_worker(image_ref), &next, &here_.home<image>(image_ref)->next, sizeof next);
-  return next;
-}
-
-/// Ready queues hold images of their own host only: fetch one of another host. JN3: it is ours.
-ref join_records::make_near(ref r, bool sent) noexcept {
+/// By one call if all of it fits into the answer.
+ref join_records::make_near(ref r, bool sent, ref* behind) noexcept {
   image head;
-  here_.net.remote_get(ref_worker(r), static_cast<void*>(&head), here_.home<image>(r), sizeof head);
+  const transport::far::entry* answer = nullptr;
+  if (!sent && here_.shape.steals_by_call) {
+    answer = &bring_waiter(r, true);
+    std::memcpy(static_cast<void*>(&head), answer->data, sizeof head);
+  } else {
+    here_.net.remote_get(ref_worker(r), static_cast<void*>(&head), here_.home<image>(r), sizeof head);
+  }
   GODWIT_ASSERT(head.kind == object_kind::image && here_.is_stack(head.low, head.top, head.bytes_end),
                 "what waits for a record is a thread");
   const std::size_t bytes = head.bytes_end - head.low;
   GODWIT_ASSERT(heap::room_of(head) >= sizeof(image) + bytes, "an image holds its stack");
+  if (behind != nullptr) *behind = head.next;
   if (!sent && head.bound) return 0;
   auto* copy = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   std::memcpy(reinterpret_cast<std::byte*>(copy) + sizeof(object),
               reinterpret_cast<const std::byte*>(&head) + sizeof(object), sizeof(image) - sizeof(object));
   copy->float_control = head.float_control;  // of the head, which is the copy's own otherwise
-  here_.net.remote_get(ref_worker(r), copy->bytes(), here_.home<std::byte>(r) + sizeof(image), bytes);
-  free(r);
+  if (answer != nullptr && answer->head.bytes != 0) {
+    std::memcpy(copy->bytes(), answer->data + sizeof head, bytes);  // and there it is free
+  } else {
+    here_.net.remote_get(ref_worker(r), copy->bytes(), here_.home<std::byte>(r) + sizeof(image), bytes);
+    free(r);
+  }
   return here_.ref_of(copy);
 }
 

@@ -128,7 +128,7 @@ class join_records {
   /// answer: call_no::complete. One round trip, or three messages.
   const transport::far::entry& complete_far(ref r) noexcept;
   /// Only the waiter: the record has been completed word by word. One round trip.
-  const transport::far::entry& bring_waiter(ref image_ref) noexcept;
+  const transport::far::entry& bring_waiter(ref image_ref, bool in_answer = false) noexcept;
   /// The record's last word: when it is done. Near records only; 0 for others.
   void stamp_done(ref r, std::uint64_t now) noexcept {
     if (here_.is_near(r)) here_.at<record>(r)->done_ns = now;
@@ -139,11 +139,10 @@ class join_records {
     return done != 0 ? std::max(done, since) : 0;
   }
 
-  /// Who waits behind this one in a record's list.
-  ref next_waiter(ref image_ref) noexcept;
   /// Ready queues hold images of their own host only: fetch one of another host. JN3: it is ours. 0: it is
-  /// bound to that host, unless it was sent from there.
-  ref make_near(ref image_ref, bool sent = false) noexcept;
+  /// bound to that host, unless it was @p sent from there. @p behind: who waits behind it in
+  /// a record's list.
+  ref make_near(ref image_ref, bool sent = false, ref* behind = nullptr) noexcept;
 
   /// An object of any worker's heap.
   void free(ref r) noexcept {

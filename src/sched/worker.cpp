@@ -211,11 +211,7 @@ void worker::finish(ref r) noexcept {
 }
 
 void worker::wake_waiters(std::uint64_t waiting, std::uint64_t now) noexcept {
-  while (waiting != state_none) {
-    const ref next = records_.next_waiter(waiting);
-    push_ready(waiting, now);
-    waiting = next;
-  }
+  while (waiting != state_none) push_ready(std::exchange(waiting, state_none), now, false, &waiting);
 }
 
 void worker::ended_detached(ref r, std::uint64_t state) noexcept {
@@ -278,11 +274,13 @@ void worker::go_home(ref image_ref) noexcept {
        std::as_bytes(std::span(&image_ref, 1)), {});
 }
 
-void worker::push_ready(ref image_ref, std::uint64_t now, bool in_front) noexcept {
+void worker::push_ready(ref image_ref, std::uint64_t now, bool in_front, ref* behind) noexcept {
   if (!here_.is_near(image_ref)) {
-    const ref copy = records_.make_near(image_ref);
+    const ref copy = records_.make_near(image_ref, false, behind);
     if (copy == 0) return tell_home(image_ref);
     image_ref = copy;
+  } else if (behind != nullptr) {
+    *behind = here_.at<image>(image_ref)->next;
   }
   image* im = here_.at<image>(image_ref);
   if (im->sp != 0) {

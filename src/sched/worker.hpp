@@ -279,7 +279,8 @@ class worker {
   /// @p waiting: what a record's state was, which has been completed at @p now: all that wait for it.
   void wake_waiters(std::uint64_t waiting, std::uint64_t now) noexcept;
   /// @p now: when it became ready, 0: it never waited. @p in_front: before all others, whatever it is.
-  void push_ready(ref image_ref, std::uint64_t now, bool in_front = false) noexcept;
+  /// @p behind: the next one in the list of waiters that it was in.
+  void push_ready(ref image_ref, std::uint64_t now, bool in_front = false, ref* behind = nullptr) noexcept;
   void tell_home(ref image_ref) noexcept;
   bool fetch(ref r, bool along) noexcept;
   /// To the worker where it stopped, and to no other one.

@@ -323,8 +323,8 @@ struct completing : far_calls {
     return im;
   }
   /// @p who: already known to wait. Gives back where the bytes are that are not in the entry.
-  const std::byte* complete(near_range asker, ref who = 0) {
-    const completion what{who, asker};
+  const std::byte* complete(near_range asker, ref who = 0, bool in_answer = false) {
+    const completion what{who, asker, in_answer};
     e->head = {};
     e->head.what = godwit::transport::far::op::call;
     e->head.a = call_no::complete;
@@ -397,6 +397,19 @@ TEST_F(completing, a_waiter_of_the_askers_host_is_only_named) {
   EXPECT_EQ(e->head.result, there);
   EXPECT_EQ(e->head.info, 0u);
   EXPECT_EQ(e->head.target, worker_no{1});
+}
+
+TEST_F(completing, who_may_come_in_the_answer_only_stays_if_it_does_not_fit) {
+  image* small = waiter(640);
+  EXPECT_EQ(complete(elsewhere, here.ref_of(small), true), nullptr);
+  EXPECT_EQ(e->head.bytes, 640u);
+  EXPECT_EQ(small->freed.load(), freed_marked);
+  image* large = waiter(godwit::transport::far::inline_bytes);
+  EXPECT_EQ(complete(elsewhere, here.ref_of(large), true), nullptr);
+  ASSERT_EQ(e->head.info, sizeof(image));
+  EXPECT_EQ(e->head.bytes, 0u);
+  EXPECT_EQ(came().next, 33u) << "who waits behind it";
+  EXPECT_EQ(large->freed.load(), freed_not);
 }
 
 TEST_F(completing, who_is_bound_to_its_host_stays_there) {
