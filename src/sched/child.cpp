@@ -314,6 +314,12 @@ void child_worker<P>::loop() noexcept {
       idle_.become_running();
     }
     serve();
+    if constexpr (full) {
+      if (const ref r = pop_here(); r != 0) begin(r);
+      // Before it steals: else threads that could go on pile up as long as there is work. Who has only
+      // yielded lets others go first.
+      if (!waiting_.empty() && waiting_.front()->waiting_for != 0) try_waiting();
+    }
     if (const ref r = look_for_task(); r != 0) begin(r);
     if constexpr (full) try_waiting();
     GODWIT_ASSERT(deque_.empty(), "ID1: the deque of an idle worker is empty");

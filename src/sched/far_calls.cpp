@@ -293,12 +293,13 @@ struct victims {
     first = count > 1 ? site.random->below(count) : 0;
   }
   worker_no number(std::uint32_t i) const noexcept { return worker_no{base + (first + i) % count}; }
-  /// There was nothing to take.
-  void ask_for_work(const call_site& site, const entry& e) const noexcept {
+  /// There was nothing to take. Gives back whether nobody of the host has anything to do.
+  bool ask_for_work(const call_site& site, const entry& e) const noexcept {
     for (std::uint32_t i = 0; i < count; ++i) sched::ask_for_work(*site.memory, worker_no{base + i});
     if ((e.head.b & call_scope::urgent) != 0)
       signal_hoarders_of(*site.memory, site.words, worker_no{base}, worker_no{base + count}, worker_no{~0u},
                          site.lazy);
+    return is_full(site.node->idle.load(std::memory_order_relaxed), site.memory->near().count);
   }
 };
 
@@ -337,7 +338,9 @@ std::byte* steal_any(void* place, entry& e, const answer_room& room) noexcept {
         return true;
     return false;
   });
-  if (!taken) all.ask_for_work(site, e);
+  if (!taken)
+    if (all.ask_for_work(site, e) && e.head.result == 0)
+      e.head.result = static_cast<std::uint64_t>(loot_kind::all_idle);
   return to.big;
 }
 
@@ -385,11 +388,11 @@ void look(call_site& site, entry& e) noexcept {
   const victims all(site, e);
   for (std::uint32_t i = 0; i < all.count; ++i)
     if (has_work(site, all.number(i), e)) {
-      e.head.result = 1;
+      e.head.result = static_cast<std::uint64_t>(sight::work);
       e.head.more[1] = 1;  // it will come back and take it
       return;
     }
-  all.ask_for_work(site, e);
+  e.head.result = static_cast<std::uint64_t>(all.ask_for_work(site, e) ? sight::all_idle : sight::nothing);
 }
 
 void count_off(call_site& site, entry& e) noexcept {

@@ -20,7 +20,7 @@ namespace godwit::sched {
 struct call_no {
   /// take a thread. argument: call_scope. Answer: see loot
   static constexpr std::uint64_t steal = transport::far::call_number("sched.steal");
-  /// is there a thread to take? argument: call_scope. Answer: result != 0; asks for more if not
+  /// is there a thread to take? argument: call_scope. Answer: a sight; asks for more if not
   static constexpr std::uint64_t look = transport::far::call_number("sched.look");
   /// argument: ref, and how many refs of records of the same host follow (most_read_along). Answer: result 0
   /// if the first is not complete; else bit 0, and bit i for the i-th of the others if it is complete and
@@ -83,7 +83,14 @@ struct completion {
 /// data_part, then the parcels, each at a multiple of 64 bytes; info bytes in all.
 /// task: of a policy that steals children: its record, which holds the closure, is the loot's own_record.
 /// later: nothing yet, but what stays here has been asked to make way.
-enum class loot_kind : std::uint64_t { nothing, fork, suspended, parcels, task, later };
+/// all_idle: nothing, and no worker there has anything to do.
+enum class loot_kind : std::uint64_t { nothing, fork, suspended, parcels, task, later, all_idle };
+inline bool is_anything(loot_kind k) noexcept {
+  return k != loot_kind::nothing && k != loot_kind::later && k != loot_kind::all_idle;
+}
+
+/// What a look sees.
+enum class sight : std::uint64_t { nothing, work, all_idle };
 
 /// What a successful steal brings, in front of the stack bytes [low, bytes_end). Everything that resuming
 /// needs.

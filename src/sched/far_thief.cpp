@@ -16,8 +16,8 @@ namespace godwit::sched {
 using transport::far::entry;
 
 namespace {
-// A look in vain asks the victim to make its work public at its next spawn, so a second look follows soon.
-// Then pairs of looks with pauses that double.
+// A look in vain asks the victim to make its work public at its next spawn, so a second look follows soon,
+// unless all workers there are idle. Then pairs of looks with pauses that double.
 constexpr std::uint64_t first_pause_ns = 20'000;
 constexpr std::uint64_t longest_pause_ns = 2'000'000;
 constexpr std::uint64_t turn_pause_ns = 10'000;  // while another worker of this host looks; doubles, too
@@ -43,7 +43,11 @@ constexpr std::uint64_t urgent_after_ns = 200'000, urgent_every_ns = 50'000;
 /// victims=uniform, the one that has been asked to make work public.
 worker_no far_thief::victim() noexcept {
   if (hint_ != nobody) return last_ = std::exchange(hint_, nobody);
-  if (!here_.uniform && failures_ % 2 == 1) return last_;
+  if (!here_.uniform) {
+    if (failures_ % 2 == 1) return last_;
+    if (std::exchange(starts_, false) && here_.shape.my_host != 0)
+      return last_ = worker_no{here_.shape.hosts[here_.shape.host_above()].first};
+  }
   std::uint32_t v = random_.below(here_.workers - here_.near.count);
   if (v >= here_.near.first) v += here_.near.count;
   return last_ = worker_no{v};
@@ -60,8 +64,8 @@ void far_thief::may_have_more(worker_no victim) noexcept {
   if (!here_.uniform) hint_ = victim;
 }
 
-void far_thief::in_vain() noexcept {
-  ++failures_;
+void far_thief::in_vain(bool all_idle) noexcept {
+  failures_ += all_idle && failures_ % 2 == 0 ? 2 : 1;
   came_back_ = 0;
   next_ns_ = base::fast_ns() + pause_after(failures_);
 }
@@ -69,7 +73,7 @@ void far_thief::in_vain() noexcept {
 /// What names its host's heap makes way at its worker's next spawn: for a look or two.
 void far_thief::come_back(worker_no victim) noexcept {
   constexpr std::uint32_t most = 3;
-  if (++came_back_ > most) return in_vain();
+  if (++came_back_ > most) return in_vain(false);
   hint_ = victim;
   next_ns_ = base::fast_ns() + first_pause_ns;
 }
@@ -112,8 +116,8 @@ far_catch far_thief::look() noexcept {
   const far_catch got = steal_from(victim());
   if (got.kind == loot_kind::later)
     come_back(got.victim);
-  else if (got.kind == loot_kind::nothing)
-    in_vain();
+  else if (!is_anything(got.kind))
+    in_vain(got.kind == loot_kind::all_idle);
   return got;
 }
 
@@ -126,14 +130,14 @@ bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
   const bool urgent = here_.opts.expose_signal && idle_since_ns != 0 &&
                       now - idle_since_ns > urgent_after_ns && now - last_urgent_ns_ > urgent_every_ns;
   if (urgent) last_urgent_ns_ = now;
-  bool found = false;
+  bool found = false, all_idle = false;
   if (!here_.shape.steals_by_call && !urgent) {
     const seen_words seen = look_by_words(v);
     found = seen.fork || seen.ready;
   } else {
-    found =
-        here_.net.far().call(v, call_no::look, scope() | (urgent ? call_scope::urgent : 0), 0).head.result !=
-        0;
+    const entry& e = here_.net.far().call(v, call_no::look, scope() | (urgent ? call_scope::urgent : 0), 0);
+    found = e.head.result == static_cast<std::uint64_t>(sight::work);
+    all_idle = e.head.result == static_cast<std::uint64_t>(sight::all_idle);
   }
   ++here_.words->stats.far_looks;
   account_.count_transport(now, v, trace::far_request::look, found);
@@ -142,7 +146,7 @@ bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
     next_ns_ = 0;
     return true;
   }
-  if (!here_.uniform) in_vain();
+  if (!here_.uniform) in_vain(all_idle);
   return false;
 }
 
@@ -325,7 +329,7 @@ far_catch far_thief::steal_from(worker_no victim) noexcept {
   caught.since = base::fast_ns();
   const entry& e = here_.net.far().call(caught.victim, call_no::steal, what, 0);
   caught.kind = static_cast<loot_kind>(e.head.result);
-  const bool brought = caught.kind != loot_kind::nothing && caught.kind != loot_kind::later;
+  const bool brought = is_anything(caught.kind);
   caught.now = account_.count_transport(caught.since, caught.victim, trace::far_request::steal, brought);
   worker_stats& stats = here_.words->stats;
   if (!brought) {

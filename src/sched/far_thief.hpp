@@ -3,7 +3,8 @@
 // Shared memory first: a worker looks at another host only when a round over its own host found nothing, and
 // then at most one look is under way. Looks in vain back off, because the victim's host pays for them. And
 // where a look is at a whole host, one worker of this host looks at a time: with 48 that are idle companions
-// had no time left for who computes and waits for its children's results (decision 0021).
+// had no time left for who computes and waits for its children's results (decision 0021). A worker
+// that has had no thread yet looks first at the host above its own in the tree of hosts (decision 0031).
 //
 // victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as
 // any, a look concerns that one only, nobody pauses, and nothing is remembered but whom an idle worker has
@@ -46,6 +47,7 @@ class far_thief {
   void thread_came() noexcept {
     failures_ = refusals_ = came_back_ = 0;
     next_ns_ = 0;
+    starts_ = false;
   }
   /// It has sent one away, which may come back: a look would only delay that.
   void thread_left() noexcept;
@@ -57,7 +59,7 @@ class far_thief {
   class turn;
   worker_no victim() noexcept;
   std::uint64_t scope() const noexcept;
-  void in_vain() noexcept;
+  void in_vain(bool all_idle) noexcept;
   void come_back(worker_no victim) noexcept;
   void refused() noexcept;
   void may_have_more(worker_no victim) noexcept;
@@ -79,6 +81,7 @@ class far_thief {
   std::uint32_t refusals_ = 0;   // how often another worker was looking, since
   std::uint64_t next_ns_ = 0;    // not before
   std::uint64_t last_urgent_ns_ = 0;
+  bool starts_ = true;       // it has had no thread, and has not looked
   worker_no last_ = nobody;  // looked at last
   worker_no hint_ = nobody;  // where work was seen last
 };

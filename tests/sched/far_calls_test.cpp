@@ -98,7 +98,9 @@ struct far_calls : testing::Test {
     }
     return all;
   }
-  bool sees(std::uint64_t scope = 0) { return call(call_no::look, scope).head.result != 0; }
+  bool sees(std::uint64_t scope = 0) {
+    return call(call_no::look, scope).head.result == static_cast<std::uint64_t>(sight::work);
+  }
 };
 
 TEST_F(far_calls, who_leaves_no_data_behind_goes_first_and_the_lightest_of_these) {
@@ -115,6 +117,21 @@ TEST_F(far_calls, who_leaves_no_data_behind_goes_first_and_the_lightest_of_these
   EXPECT_EQ(rest, (std::vector<ref>{11, 14})) << "better far from it than not at all";
   EXPECT_EQ(steal(), 0u);
   EXPECT_FALSE(sees());
+}
+
+TEST_F(far_calls, who_looks_in_vain_hears_whether_all_are_idle) {
+  const auto seen = [&] { return static_cast<sight>(call(call_no::look, 0).head.result); };
+  const auto taken = [&] { return static_cast<loot_kind>(call(call_no::steal, 0).head.result); };
+  here.node().idle = 1;
+  EXPECT_EQ(seen(), sight::nothing);
+  EXPECT_EQ(taken(), loot_kind::nothing);
+  here.node().idle = 2;
+  EXPECT_EQ(seen(), sight::all_idle);
+  EXPECT_EQ(taken(), loot_kind::all_idle);
+  EXPECT_EQ(here.hot(0).poll.load() + here.hot(1).poll.load(), 2u) << "who has something next, shares it";
+  suspended(0, 11, 640);
+  EXPECT_EQ(seen(), sight::work);
+  EXPECT_EQ(taken(), loot_kind::suspended);
 }
 
 TEST_F(far_calls, of_those_with_data_the_one_with_least) {

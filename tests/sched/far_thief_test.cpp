@@ -12,6 +12,7 @@
 #include <cstring>
 #include <set>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -59,6 +60,68 @@ TEST_F(thief, looks_in_vain_come_in_pairs_with_longer_and_longer_pauses) {
   EXPECT_EQ(rest.asked, asked + 1);
 }
 
+TEST_F(thief, no_second_look_follows_where_all_are_idle) {
+  std::vector<worker_no> victim;
+  rest.answer = [&](far_words::entry& e) {
+    victim.push_back(e.head.target);
+    e.head.result = e.head.a == call_no::look ? static_cast<std::uint64_t>(sight::all_idle)
+                                              : static_cast<std::uint64_t>(loot_kind::all_idle);
+  };
+  for (std::uint32_t i = 0; i < 12; ++i) {
+    until_next_look();
+    const std::uint64_t before = godwit::base::fast_ns();
+    if (i % 2 == 0)
+      EXPECT_EQ(it.look().kind, loot_kind::all_idle);
+    else
+      EXPECT_FALSE(it.sees_work(0));
+    EXPECT_GE(it.next_look_ns(), before + std::min<std::uint64_t>(40'000u << i, 2'000'000)) << i;
+  }
+  EXPECT_EQ(std::set(victim.begin(), victim.end()).size(), 3u);
+  bool pairs = true;
+  for (std::size_t i = 0; i < victim.size(); i += 2) pairs = pairs && victim[i] == victim[i + 1];
+  EXPECT_FALSE(pairs) << "one in 3^6";
+
+  rest.answer = [&](far_words::entry& e) { victim.push_back(e.head.target); };
+  it.thread_came();
+  EXPECT_EQ(it.look().kind, loot_kind::nothing);
+  rest.answer = [&](far_words::entry& e) {
+    victim.push_back(e.head.target);
+    e.head.result = static_cast<std::uint64_t>(loot_kind::all_idle);
+  };
+  until_next_look();
+  const std::uint64_t before = godwit::base::fast_ns();
+  EXPECT_EQ(it.look().kind, loot_kind::all_idle) << "they have become idle between the two";
+  EXPECT_EQ(victim[12], victim[13]);
+  EXPECT_GE(it.next_look_ns(), before + 40'000) << "it counts as one look";
+  EXPECT_LE(it.next_look_ns(), godwit::base::fast_ns() + 40'000);
+}
+
+TEST_F(thief, who_starts_looks_at_the_host_above) {
+  const std::array<godwit::transport::shm::near_range, 4> hosts{{{4, 1}, {2, 1}, {3, 1}, {0, 2}}};
+  here.shape.hosts = hosts.data();
+  here.shape.my_host = 3;
+  std::vector<worker_no> victim;
+  rest.answer = [&](far_words::entry& e) {
+    victim.push_back(e.head.target);
+    e.head.result = static_cast<std::uint64_t>(loot_kind::all_idle);
+  };
+  EXPECT_EQ(it.look().kind, loot_kind::all_idle);
+  EXPECT_EQ(victim, std::vector{worker_no{4}});
+  victim.clear();
+  for (int i = 0; i < 30; ++i) {
+    it.thread_came();
+    static_cast<void>(it.look());
+  }
+  EXPECT_EQ(std::set(victim.begin(), victim.end()).size(), 3u) << "later looks are at any host";
+  victim.clear();
+  for (int i = 0; i < 30; ++i) {
+    far_thief other{here, counts, random};
+    other.thread_came();
+    static_cast<void>(other.look());
+  }
+  EXPECT_EQ(std::set(victim.begin(), victim.end()).size(), 3u) << "who had a thread before does not start";
+}
+
 TEST_F(thief, one_of_a_host_looks_at_a_time) {
   here.node->looks_far = 1;
   for (std::uint64_t pause = 10'000; pause <= 80'000; pause *= 2) {
@@ -87,7 +150,7 @@ TEST_F(thief, an_idle_worker_looks_and_the_running_one_takes_there) {
     EXPECT_EQ(e.head.a, static_cast<std::uint64_t>(call_no::look));
     seen = e.head.target;
     scope = e.head.b;
-    e.head.result = 1;
+    e.head.result = static_cast<std::uint64_t>(sight::work);
   };
   EXPECT_TRUE(it.sees_work(0));
   EXPECT_EQ(scope, call_scope::whole_host);
@@ -149,7 +212,7 @@ TEST_F(thief, uniform_takes_where_it_has_seen_work_and_then_asks_anybody) {
     worker_no seen{};
     rest.answer = [&](far_words::entry& e) {
       seen = e.head.target;
-      e.head.result = 1;
+      e.head.result = static_cast<std::uint64_t>(sight::work);
     };
     EXPECT_FALSE(it.has_seen_work());
     EXPECT_TRUE(it.sees_work(0));

@@ -7,6 +7,7 @@
 #include <godwit/policy.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace {
 
@@ -39,6 +40,44 @@ TEST(ChildFull, AJoinIsOutstandingForAStolenChildOnly) {
     }
     EXPECT_GT(outstanding, 0u);
     EXPECT_LE(outstanding, steals) << "seed " << seed;
+  }
+}
+
+std::uint64_t late_ns = 0, late_joins = 0;  // of joins that began before the child's end: until they went on
+
+int loop(int n) {
+  if (n == 1) {
+    gw::sim::charge(10'000);
+    return 1;
+  }
+  auto left = child_full::spawn([n] { return std::pair{loop(n / 2), gw::sim::now_ns()}; });
+  const int right = loop(n - n / 2);
+  const std::uint64_t reached = gw::sim::now_ns();
+  const auto [sum, end] = left.join();
+  if (end > reached) {
+    ++late_joins;
+    late_ns += gw::sim::now_ns() - end;
+  }
+  return sum + right;
+}
+
+/// Loops, one after the other, and then two halves.
+int loops(int n) {
+  int sum = 0;
+  for (int i = 0; i < 5; ++i) sum += loop(n);
+  if (n == 1) return sum;
+  auto left = child_full::spawn([n] { return loops(n / 2); });
+  const int right = loops(n - n / 2);
+  return sum + left.join() + right;
+}
+
+// A worker whose own threads can go on does not steal.
+TEST(ChildFull, WaitingThreadsGoOnBeforeOthersAreStolen) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    late_ns = late_joins = 0;
+    EXPECT_EQ(gw::run<int>([] { return loops(1024); }, full(16, seed)), 1024 * 11 * 5);
+    ASSERT_GT(late_joins, 0u);
+    EXPECT_LT(late_ns / late_joins, 10'000u) << "4.7 to 6.0 us; 14 to 18 if it steals first; seed " << seed;
   }
 }
 
