@@ -226,10 +226,15 @@ bool child_worker<P>::migrate(worker_no, bool, std::uintptr_t, const detail::pla
   return false;
 }
 
-/// What was sent here, own deque, then one victim after the other. 0: nothing anywhere.
+/// What was sent here, own deque, then one victim after the other. 0: nothing anywhere. Does not come back if
+/// a waiting thread can go on.
 template <class P>
 ref child_worker<P>::look_for_task() noexcept {
   if (const ref r = pop_here(); r != 0) return r;
+  // Else threads that could go on pile up as long as there is work. Who has only yielded lets others go
+  // first.
+  if constexpr (full)
+    if (!waiting_.empty() && waiting_.front()->waiting_for != 0) try_waiting();
   const std::uint32_t first = random_.below(here_.near.count);
   for (std::uint32_t i = 0; i < here_.near.count; ++i) {
     const worker_no v{here_.near.first + (first + i) % here_.near.count};
@@ -314,12 +319,6 @@ void child_worker<P>::loop() noexcept {
       idle_.become_running();
     }
     serve();
-    if constexpr (full) {
-      if (const ref r = pop_here(); r != 0) begin(r);
-      // Before it steals: else threads that could go on pile up as long as there is work. Who has only
-      // yielded lets others go first.
-      if (!waiting_.empty() && waiting_.front()->waiting_for != 0) try_waiting();
-    }
     if (const ref r = look_for_task(); r != 0) begin(r);
     if constexpr (full) try_waiting();
     GODWIT_ASSERT(deque_.empty(), "ID1: the deque of an idle worker is empty");

@@ -140,8 +140,7 @@ class join_records {
   }
 
   /// Ready queues hold images of their own host only: fetch one of another host. JN3: it is ours. 0: it is
-  /// bound to that host, unless it was @p sent from there. @p behind: who waits behind it in
-  /// a record's list.
+  /// bound to that host, unless it was @p sent from there. @p behind: who waits behind it in a record's list.
   ref make_near(ref image_ref, bool sent = false, ref* behind = nullptr) noexcept;
 
   /// An object of any worker's heap.
