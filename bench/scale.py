@@ -26,6 +26,7 @@ from scale_program import Failed
 
 # As in the papers: every core is a process that reaches all others, also those of its node, by one-sided operations.
 PAPER = {"way": "rma", "rma_atomics": 1, "victims": "uniform", "expose_signal": 0}
+OURS = {"way": "server", "companions": 4}  # of each host
 CORES = {"wisteria": 48, "ito": 36}  # of a node
 NODE_NS = {"wisteria": 819, "ito": 224}  # UTS: a node where all cores of the machine's node are busy (003, V-E)
 MOST_LATENESS = 0.005
@@ -65,7 +66,7 @@ class Runner:
     def run(self, arguments, machine, workers, paper=True, policy="greedy", lead_ns=0, **more):
         """Statistics of one run, none if it failed; `time_s` and `efficiency` are those of the computation without start and end."""
         cores = CORES[machine]
-        options = {**(PAPER if paper else {"way": "server"}), **more}
+        options = {**(PAPER if paper else OURS), **more}
         name = f"{machine},hosts_per_node={cores}" if paper else machine
         options.update(substrate="sim", sim_machine=name, workers=workers, policy=policy,
                        sim_hosts=workers if paper else -(-workers // cores), sim_lead_ns=lead_ns)
@@ -305,7 +306,7 @@ def trees(run, o, data, page):
     page.chart(Chart("Speed-up of UTS", "workers", "speed-up, x", {**speedups, "workers": [(w, w) for w in sorted({*every})]}, log_x=True, log_y=True))
     if not o.tiny and most_c:
         page.check("V12", "largest C", most_c, 0, 16.1)
-    page.say("*The papers'*: every core for itself, one-sided operations, victims uniformly at random. *Godwit's*: 48 workers a host, a companion each, calls, "
+    page.say("*The papers'*: every core for itself, one-sided operations, victims uniformly at random. *Godwit's*: 48 workers a host, four companions each, calls, "
              "near workers first. Trees are drawn by UTS's law with another hash; nodes take 819 ns, the paper's time of a node where all 48 cores compute, and two "
              "levels at the bottom (T1WL: five) are one thread. But for T1L, threads' time may be 10 us ahead of the others' (sim_lead_ns). C: of time = T1/P + C · steal · log2(T1 / steal); the bound of Gast et al. is 16.1.")
 

@@ -80,7 +80,8 @@ struct options {
   bool private_heap = true;  ///< keep workers' heaps apart: pointers that migrated are noticed
   /// children may refer to their ancestors' frames, and writes that are lost are noticed
   bool check_frames = true;
-  choice::way way = choice::way::automatic;         ///< to other hosts: auto, rma, server, assist, am
+  choice::way way = choice::way::automatic;  ///< to other hosts: auto, rma, server, assist, am
+  std::uint32_t companions = 1;  ///< way server: of a host, that carry requests for their neighbours
   choice::hosts hosts = choice::hosts::automatic;   ///< auto, or ranks: treat every rank as a host of its own
   choice::victims victims = choice::victims::near;  ///< near: own host first; uniform: all workers alike
   bool empty_check = true;                          ///< look at a victim's deque before locking it

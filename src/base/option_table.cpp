@@ -77,6 +77,9 @@ constexpr option_info table[] = {
     {.name = "way", .group = hosts, .field = &options::way, .what = "a way to other hosts",
      .help = "how memory of other hosts is reached (docs/cluster.md); auto measures and chooses",
      .choices = {"auto", "rma", "server", "assist", "am"}},
+    {.name = "companions", .group = hosts, .field = &options::companions, .what = "a number of companions",
+     .help = "way=server: how many companions of a host carry out requests, each for its neighbours",
+     .low = 1, .high = 4096},
     {.name = "hosts", .group = hosts, .field = &options::hosts, .what = "a division into hosts",
      .help = "which ranks share memory: those of one host, or (testing) each only with itself",
      .choices = {"auto", "ranks"}},
@@ -198,10 +201,10 @@ constexpr option_info table[] = {
   [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
                                 f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
                                 f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47,
-                                f48, f49, f50, f51, f52, f53, f54] = o;
-  return 54;
+                                f48, f49, f50, f51, f52, f53, f54, f55] = o;
+  return 55;
 }
-static_assert(std::size(table) == 54, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 55, "every field of godwit::options has exactly one row");
 
 }  // namespace
 

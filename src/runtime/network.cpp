@@ -60,6 +60,9 @@ std::string network::problem_of(const options& opts) {
   if (opts.way != choice::way::automatic && opts.way != choice::way::server)
     return "godwit: directory: only a companion that serves all workers of its host can have a channel of "
            "datagrams: use way=server, or leave it to the library (way=auto)";
+  if (opts.companions != 1)
+    return "godwit: directory: the companion that has the channel of datagrams serves all workers of its "
+           "host: leave --godwit-companions (GODWIT_COMPANIONS) away";
   if (opts.directory != directory::xdp && opts.directory != directory::ovs) return {};
   if (opts.switch_at.empty())
     return "godwit: directory=xdp and ovs: where is the switch? Give --godwit-switch-at=ADDRESS "

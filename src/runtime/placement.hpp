@@ -9,6 +9,7 @@
 
 #include <godwit/options.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -40,5 +41,12 @@ struct placement {
 
   bool has_workers() const noexcept { return my_host != no_host; }
 };
+
+/// @p companions of a host carry the requests of its @p ranks, each for as many neighbours as the others, or
+/// one less. The first of those among whom the @p i-th is: its companion does it.
+constexpr std::uint32_t carrier_of(std::uint32_t i, std::uint32_t ranks, std::uint32_t companions) noexcept {
+  const std::uint64_t n = std::min(companions, ranks), group = i * n / ranks;
+  return static_cast<std::uint32_t>((group * ranks + n - 1) / n);
+}
 
 }  // namespace godwit::runtime

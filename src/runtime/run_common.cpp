@@ -173,6 +173,15 @@ void go_by(transport::mpi::way how, launch& what) noexcept {
   what.job.serves_itself = how == way::am;
 }
 
+std::uint32_t companions_of_host(transport::mpi::way how, const options& opts) {
+  if (how == transport::mpi::way::server) return opts.companions;
+  if (opts.companions != 1)
+    throw std::invalid_argument(
+        "godwit: companions: only way=server has some for several ranks: leave --godwit-companions "
+        "(GODWIT_COMPANIONS) away, or set --godwit-way=server (GODWIT_WAY)");
+  return ~0u;
+}
+
 namespace {
 
 /// While workers are forked: they get to know which objects of this process to keep.

@@ -47,6 +47,8 @@ void end_heap(run_state& r, bool in_order) noexcept;
 
 /// Workers reach other hosts' by @p how.
 void go_by(transport::mpi::way how, launch& what) noexcept;
+/// How many of each host carry its requests, if there are so many. Throws if the option does not go with it.
+std::uint32_t companions_of_host(transport::mpi::way how, const options& opts);
 
 // Workers that are forked.
 

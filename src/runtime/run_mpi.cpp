@@ -107,7 +107,9 @@ class ranks final : public substrate {
 
   void choose_way(launch& what, near_range own) {
     choice::way asked = what.opts.way;
-    if (what.opts.directory != choice::directory::software) asked = choice::way::server;  // network.hpp
+    if (what.opts.directory != choice::directory::software ||  // network.hpp
+        (asked == choice::way::automatic && what.opts.companions != 1))
+      asked = choice::way::server;
     const bool force_rma = asked == choice::way::rma;
     const link_quality& q =
         session_.link(place_->ranks_of[1].front(), asked == choice::way::automatic || force_rma);
@@ -121,6 +123,7 @@ class ranks final : public substrate {
                                q.rma_error +
                                "): leave the choice to the library (way=auto), or see docs/cluster.md");
     if (way_ == way::rma) make_window(what, own, force_rma);
+    companions_ = companions_of_host(way_, what.opts);
     go_by(way_, what);
     announce(what.opts, q);
   }
@@ -175,7 +178,7 @@ class ranks final : public substrate {
     if (!one_host() && r.what.opts.directory != choice::directory::software) make_network(r.what);
     make_companion(r);
     end_threads_of_libraries();
-    r.what.job.bell_of = worker_no{way_ == way::server ? r.what.memory.near().first : r.own.first};
+    if (has_workers()) r.what.job.bell_of = worker_no{place_->of_rank[own_carrier()].first};
     std::string problem;
     if (session_.rank() != 0) problem = fork_workers(r.what, r.own, *workers_);
     session_.agree(problem);
@@ -200,10 +203,7 @@ class ranks final : public substrate {
     if (has_workers()) {
       c.words = &common_words(r.what.memory)->far;
       c.services = &services_.emplace(r.what, r.what.memory, r.what.global.base(), &*workers_);
-      if (!one_host() && way_ != way::server)
-        c.served = r.own;
-      else if (!one_host() && is_leader())
-        c.served = r.what.memory.near();
+      if (!one_host()) c.served = workers_carried_for();
     }
     if (c.served.count != 0) list_partners();
     c.answers_for = answers_for_;
@@ -214,14 +214,33 @@ class ranks final : public substrate {
     companion_.emplace(std::move(c));
   }
 
+  /// The rank whose companion carries requests for the @p i-th of these.
+  int carrier(const std::vector<int>& of_host, std::size_t i) const {
+    return of_host[carrier_of(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(of_host.size()),
+                              companions_)];
+  }
+  std::size_t own_carrier() const {
+    const std::vector<int>& of_host = place_->ranks_of[place_->my_host];
+    const auto own = std::ranges::find(of_host, session_.rank());
+    return static_cast<std::size_t>(carrier(of_host, static_cast<std::size_t>(own - of_host.begin())));
+  }
+  /// Of this host, by this rank's companion.
+  near_range workers_carried_for() const {
+    const std::vector<int>& of_host = place_->ranks_of[place_->my_host];
+    near_range all{place_->of_rank[static_cast<std::size_t>(session_.rank())].first, 0};
+    for (std::size_t i = 0; i < of_host.size(); ++i)
+      if (carrier(of_host, i) == session_.rank())
+        all.count += place_->of_rank[static_cast<std::size_t>(of_host[i])].count;
+    return all;
+  }
+
   /// Whom companions that serve workers ask; the others, most ranks by way server, ask nobody.
   void list_partners() {
     answers_for_.resize(place_->workers);
     for (const std::vector<int>& of_host : place_->ranks_of)
-      for (const int rank : of_host) {
-        const near_range& range = place_->of_rank[static_cast<std::size_t>(rank)];
-        std::fill_n(answers_for_.begin() + range.first, range.count,
-                    way_ == way::server ? of_host.front() : rank);
+      for (std::size_t i = 0; i < of_host.size(); ++i) {
+        const near_range& range = place_->of_rank[static_cast<std::size_t>(of_host[i])];
+        std::fill_n(answers_for_.begin() + range.first, range.count, carrier(of_host, i));
       }
     if (way_ == way::rma)
       for (const near_range& range : place_->of_rank) first_worker_.push_back(range.first);
@@ -429,6 +448,7 @@ class ranks final : public substrate {
   mpi_session& session_;
   std::optional<placement> place_;
   way way_ = way::server;
+  std::uint32_t companions_ = 1;  // of a host, that carry requests
   transport::mpi::rma_window window_{};
   bool window_made_ = false;
   bool primary_ = false;  // this rank found that the run has failed

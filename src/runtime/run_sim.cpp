@@ -147,7 +147,7 @@ void simulation::plan(run_state& r) {
                   : opts.way == choice::way::assist ? way::assist
                   : opts.way == choice::way::am     ? way::am
                                                     : way::server;
-  hosts_of_run_.emplace(workers, hosts, how, faults_, opts.sim_seed);
+  hosts_of_run_.emplace(workers, hosts, how, companions_of_host(how, opts), faults_, opts.sim_seed);
   sched::job_shape& job = r.what.job;
   job.in_process = job.takes_turns = true;
   job.hosts = hosts_of_run_->all().data();

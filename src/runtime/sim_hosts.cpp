@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "context/context.hpp"
+#include "runtime/placement.hpp"
 #include "runtime/run_common.hpp"
 
 namespace godwit::runtime {
@@ -27,8 +28,8 @@ constexpr std::size_t receives = 1;             // what comes meanwhile is kept 
 constexpr std::uint32_t most_receives = 4;      // with the fault `small`
 }  // namespace
 
-sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how, const sim::faults& f,
-                     std::uint64_t seed)
+sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how, std::uint32_t carriers,
+                     const sim::faults& f, std::uint64_t seed)
     : how_(how), faults_(f), random_(seed * 6364136223846793005u + 5), workers_here_(workers) {
   for (std::uint32_t h = 0, first = 0; h < hosts; ++h) {
     const std::uint32_t count = workers / hosts + (h < workers % hosts ? 1 : 0);
@@ -37,12 +38,14 @@ sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how, const 
   }
   if (!several()) return;
   for (std::uint32_t h = 0; h < hosts; ++h) {
-    const std::uint32_t each = how == way::server ? hosts_[h].count : 1;
-    for (std::uint32_t i = 0; i < hosts_[h].count; i += each) {
-      answers_for_.insert(answers_for_.end(), each, static_cast<int>(ranks_.size()));
-      first_worker_.push_back(hosts_[h].first + i);
-      ranks_.push_back(std::make_unique<seated_companion>());
-      ranks_.back()->serves = {hosts_[h].first + i, each};
+    for (std::uint32_t i = 0; i < hosts_[h].count; ++i) {
+      if (carrier_of(i, hosts_[h].count, carriers) == i) {
+        first_worker_.push_back(hosts_[h].first + i);
+        ranks_.push_back(std::make_unique<seated_companion>());
+        ranks_.back()->serves = {hosts_[h].first + i, 0};
+      }
+      ++ranks_.back()->serves.count;
+      answers_for_.push_back(static_cast<int>(ranks_.size() - 1));
     }
   }
   if (faults_.slow) {

@@ -22,8 +22,9 @@ namespace godwit::runtime {
 class sim_hosts {
  public:
   /// So many workers spread over so many hosts, and how they reach each other.
-  sim_hosts(std::uint32_t workers, std::uint32_t hosts, transport::mpi::way how, const sim::faults& f,
-            std::uint64_t seed);
+  /// @p carriers: companions of each host that carry requests.
+  sim_hosts(std::uint32_t workers, std::uint32_t hosts, transport::mpi::way how, std::uint32_t carriers,
+            const sim::faults& f, std::uint64_t seed);
 
   const std::vector<transport::shm::near_range>& all() const noexcept { return hosts_; }
   bool several() const noexcept { return hosts_.size() > 1; }

@@ -205,9 +205,20 @@ TEST(Routed, LookUpsAndMessages) {
       }
 }
 
+bool under_mpi() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
+}
+
+TEST(Routed, OneCompanionOfAHostHasTheChannel) {
+  if (!under_mpi()) GTEST_SKIP() << "needs ranks";
+  gw::options o = of(directory::datagrams);
+  o.companions = 2;
+  EXPECT_THROW(gw::run<void>([] {}, o), std::invalid_argument);
+}
+
 TEST(Routed, ASwitchHasAnAddress) {
-  const bool ranks = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
-  if (!ranks || std::getenv("GODWIT_SWITCH_AT") != nullptr) GTEST_SKIP() << "needs ranks, and no switch";
+  if (!under_mpi() || std::getenv("GODWIT_SWITCH_AT") != nullptr)
+    GTEST_SKIP() << "needs ranks, and no switch";
   gw::options o = of(directory::xdp);
   for (const char* at : {"", "nowhere", "10.0.0.1:0"}) {
     o.switch_at = at;

@@ -123,8 +123,8 @@ function(godwit_add_api_setting_test suite setting filter)
   endforeach()
 endfunction()
 
-# godwit_add_api_hosts_test(SUITE FAMILY HOSTS [FILTER]): between network namespaces, over TCP (scripts/hosts; skipped with 77
-# where those cannot be made).
+# godwit_add_api_hosts_test(SUITE FAMILY HOSTS[xRANKS] [FILTER]): between network namespaces, over TCP (scripts/hosts;
+# skipped with 77 where those cannot be made). Several ranks of a host have two companions that carry their requests.
 function(godwit_add_api_hosts_test suite family hosts)
   list(JOIN api_mpi_without_${suite} ":" without)
   set(filter -${without})
@@ -132,8 +132,16 @@ function(godwit_add_api_hosts_test suite family hosts)
     set(filter ${ARGN})
   endif()
   set(name mpi.hosts.${suite}.${family}.${hosts})
-  add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/scripts/hosts --hosts ${hosts} --mpi ${family} --timeout 230 --
-                                env STRESS_SEED=11 STRESS_RUNS=40 ${api_mpi_short} ${api_hosts_env_${suite}}
+  set(ranks 1)
+  set(companions "")
+  if(hosts MATCHES "^(.*)x(.*)$")
+    set(hosts ${CMAKE_MATCH_1})
+    set(ranks ${CMAKE_MATCH_2})
+    set(companions GODWIT_COMPANIONS=2)
+  endif()
+  add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/scripts/hosts --hosts ${hosts} --ranks-per-host ${ranks} --mpi ${family}
+                                --timeout 230 -- env STRESS_SEED=11 STRESS_RUNS=40 ${api_mpi_short} ${companions}
+                                ${api_hosts_env_${suite}}
                                 $<TARGET_FILE:${suite}> --gtest_brief=1 --gtest_filter=${filter})
   set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77
                        ENVIRONMENT "GODWIT_QUIET=1;GODWIT_OUTPUT=all")
@@ -324,6 +332,10 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   endforeach()
   if("openmpi" IN_LIST godwit_mpi_families)
     godwit_add_api_hosts_test(api_future openmpi 3 future.travels_*:shared_future.every_*:shared_future.wavefront)
+    godwit_add_api_hosts_test(api_future openmpi 2x3 future.travels_*:shared_future.every_*:shared_future.wavefront)
+    if(TARGET global_linearizable)
+      godwit_add_api_hosts_test(global_linearizable openmpi 2x3)
+    endif()
     if(GODWIT_ALL_MPI_TESTS)
       godwit_add_api_hosts_test(api_invoke openmpi 4)
     endif()

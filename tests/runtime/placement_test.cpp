@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -150,6 +151,23 @@ TEST(placement, machines_are_numbered_by_their_lowest_ranks) {
   const machine_table machines = on({9, 7, 9, 11, 7});
   EXPECT_EQ(machines.of_rank, (std::vector<std::uint32_t>{0, 1, 0, 2, 1}));
   EXPECT_EQ(machines.first_rank, (std::vector<int>{0, 1, 3}));
+}
+
+TEST(placement, companions_carry_for_as_many_neighbours_or_one_less) {
+  for (std::uint32_t ranks = 1; ranks <= 50; ++ranks)
+    for (std::uint32_t companions = 1; companions <= 60; ++companions) {
+      SCOPED_TRACE(std::to_string(companions) + " companions of " + std::to_string(ranks) + " ranks");
+      std::vector<std::uint32_t> served(ranks);  // by each
+      for (std::uint32_t i = 0, last = 0; i < ranks; ++i) {
+        const std::uint32_t carrier = godwit::runtime::carrier_of(i, ranks, companions);
+        EXPECT_TRUE(carrier == last || carrier == i);  // neighbours, and who carries does so for himself
+        ++served.at(last = carrier);
+      }
+      std::erase(served, 0u);
+      EXPECT_EQ(served.size(), std::min(ranks, companions));
+      const auto [fewest, most] = std::ranges::minmax(served);
+      EXPECT_LE(most - fewest, 1u);
+    }
 }
 
 /// The largest job that the papers report, as launchers number ranks: filling host after host, or in turn.

@@ -98,6 +98,7 @@ struct plan {
     o.sim_faults = fault_list(std::size(fault_names) - 1);
     if (crashes) o.sim_faults += o.sim_faults.empty() ? "crash" : ",crash";
     o.way = ways[mix(seed + 5) % 4];
+    if (o.way == gw::choice::way::server) o.companions = 1 + mix(seed + 16) % 3;
     o.force_steal = forces[mix(seed + 6) % 5];
     o.spin_us = mix(seed + 7) % 2 == 0 ? 1 : 200;
     o.check_global = mix(seed + 12) % 8 == 0 ? gw::choice::check_global::on : gw::choice::check_global::off;
