@@ -165,9 +165,11 @@ class ranks final : public substrate {
                     q.rma_is_one_sided() ? "goes on" : "waits", q.atomic_us, q.atomic_busy_us);
     else
       std::snprintf(rma, sizeof rma, "RMA %s", q.rma_error.empty() ? "not tried" : "does not work");
-    std::fprintf(stderr, "godwit: %u workers on %zu hosts, %s; round trip %.0f us; %s; way: %s%s\n",
+    const std::string several =
+        opts.companions == 1 ? "" : ", " + std::to_string(opts.companions) + " companions of a host";
+    std::fprintf(stderr, "godwit: %u workers on %zu hosts, %s; round trip %.0f us; %s; way: %s%s%s\n",
                  place_->workers, place_->hosts.size(), session_.world().library, q.round_trip_us, rma,
-                 name_of(way_), opts.way == choice::way::automatic ? "" : " (as asked)");
+                 name_of(way_), several.c_str(), opts.way == choice::way::automatic ? "" : " (as asked)");
   }
 
   /// Rank 0 comes last, and in it worker 0, which starts the root thread: all others are looking for work by
