@@ -65,7 +65,7 @@ void find_code() noexcept {
       [](dl_phdr_info* object, std::size_t, void* found) {
         const char* const slash = std::strrchr(object->dlpi_name, '/');
         const std::string_view name = slash != nullptr ? slash + 1 : object->dlpi_name;
-        auto& p = *static_cast<place*>(found);
+        auto& p = *static_cast<place_here*>(found);
         const bool is_library = name.find(".so") != name.npos;
         code* const c = !is_library                                                         ? &p.program
                         : name.starts_with("libc.so")                                       ? &p.c_library
@@ -117,23 +117,26 @@ bool add_workers(std::uint32_t workers) noexcept {
   return true;
 }
 
-void use(common* all) noexcept {
+place place_of(common* all) noexcept {
+  return {reinterpret_cast<std::uintptr_t>(all->spans), all->count << span_bits, all};
+}
+
+void use(const place& p) noexcept {
   __atomic_store_n(&here.bytes, 0, __ATOMIC_RELEASE);
-  here.all = all;
-  if (all == nullptr) return;
-  here.begin = reinterpret_cast<std::uintptr_t>(all->spans);
-  __atomic_store_n(&here.bytes, all->count << span_bits, __ATOMIC_RELEASE);
+  here.all = p.all;
+  here.begin = p.begin;
+  __atomic_store_n(&here.bytes, p.bytes, __ATOMIC_RELEASE);
 }
 
 void adopt(std::byte* base) noexcept {
   watch_waits();
   find_code();
-  use(reinterpret_cast<common*>(base));
+  use(place_of(reinterpret_cast<common*>(base)));
 }
 
 void end() noexcept {
   static_cast<void>(leave());
-  use(nullptr);
+  use({});
 }
 
 namespace {
@@ -144,7 +147,7 @@ struct ours {
 ours ask() noexcept {
   part without_room;
   begin_part(without_room);
-  const place before = std::exchange(here, {});
+  const place_here before = std::exchange(here, {});
   part* const had = std::exchange(mine, &without_room);
   const std::new_handler handler = std::set_new_handler(nullptr);  // the program is not short of memory
   void* volatile at = std::malloc(1);

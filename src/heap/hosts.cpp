@@ -109,18 +109,18 @@ void hosts::end(hosts& h) noexcept {
   h.free_now();
   bool stays = false;
   for (std::uint32_t i = 0; i < h.heaps_.size(); ++i) {
-    common* const all = h.heaps_[i];
+    common* const all = h.heaps_[i].at.all;
     if (all == nullptr) continue;
-    use(all);
+    use(h.heaps_[i].at);
     if (all->fresh != 0 && heap::live_bytes() != 0) {
       stays = true;
       continue;
     }
     const std::byte* const used = all->spans + (all->fresh << span_bits);
     transport::shm::window::discard(h.base_of(i), static_cast<std::uint64_t>(used - h.base_of(i)));
-    h.heaps_[i] = nullptr;
+    h.heaps_[i] = {};
   }
-  use(nullptr);
+  use({});
   if (stays) return;
   {
     const std::lock_guard hold(list_);
@@ -133,30 +133,32 @@ void hosts::end(hosts& h) noexcept {
 
 void hosts::turn_of(std::uint32_t host, bool is_worker) noexcept {
   running_ = this;
+  heap_of_host& heap = heaps_[host];
   if (host != turn_) {
     turn_ = host;
-    use(heaps_[host]);
+    use(heap.at);
   }
-  if (is_worker && heaps_[host] == nullptr) {
-    heaps_[host] = lay_out(base_of(host), each_, 1);
-    use(heaps_[host]);
+  if (is_worker && heap.at.all == nullptr) {
+    common* const all = lay_out(base_of(host), each_, 1);
+    heap = {place_of(all), all->parts};
+    use(heap.at);
     static_cast<void>(add_workers(1));
   }
-  mine = is_worker ? here.all->parts : nullptr;
+  mine = is_worker ? heap.of_workers : nullptr;
 }
 
 void hosts::turn_of_nobody() noexcept {
   running_ = nullptr;
   turn_ = nobody_;
   mine = nullptr;
-  use(nullptr);
+  use({});
 }
 
 /// Of @p at, if that is no mistake of whose turn it is.
 common* hosts::home_of(const void* at) const noexcept {
   const auto host = static_cast<std::uint32_t>((static_cast<const std::byte*>(at) - base_) / each_);
   if (running_ == this) is_foreign_(at, host);
-  return heaps_[host];
+  return heaps_[host].at.all;
 }
 
 void hosts::free_later(void* at) noexcept {
@@ -170,11 +172,11 @@ void hosts::free_later(void* at) noexcept {
 void hosts::free_now() noexcept {
   for (block* b = freed_.exchange(nullptr, std::memory_order_acquire); b != nullptr;) {
     block* const next = b->next;
-    use(home_of(b));
+    use(place_of(home_of(b)));
     free_outside(b);
     b = next;
   }
-  use(nullptr);
+  use({});
 }
 
 stack::range hosts::addresses() const noexcept {

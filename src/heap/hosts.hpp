@@ -11,6 +11,7 @@
 // tests/heap/hosts_test.cpp.
 #pragma once
 
+#include "heap/layout.hpp"
 #include "stack/stack.hpp"
 
 #include <atomic>
@@ -19,9 +20,6 @@
 #include <vector>
 
 namespace godwit::heap {
-
-struct block;
-struct common;
 
 class hosts {
  public:
@@ -62,11 +60,16 @@ class hosts {
   void free_now() noexcept;
 
   static constexpr std::uint32_t nobody_ = ~0u;
+  /// What a change of turn needs of a heap: with many hosts no cache has the heaps themselves.
+  struct heap_of_host {
+    place at;  ///< nowhere: none of its workers has had a turn
+    part* of_workers = nullptr;
+  };
 
   hosts* next_ = nullptr;  // those in front of it
   std::byte* const base_;
-  const std::uint64_t each_;    // bytes
-  std::vector<common*> heaps_;  // by host; null: none of its workers has had a turn
+  const std::uint64_t each_;         // bytes
+  std::vector<heap_of_host> heaps_;  // by host
   std::uint32_t turn_ = nobody_;
   foreign_block* is_foreign_ = nullptr;
   std::atomic<block*> freed_{nullptr};  // by the process, not yet in its heap. W all, R begin and end

@@ -120,19 +120,22 @@ struct code {
   bool holds(const void* p) const noexcept { return reinterpret_cast<std::uintptr_t>(p) - begin < bytes; }
 };
 
-/// Where this process has the window; bytes 0: it has none. Other OS threads of main free memory while it
-/// changes, so `bytes` is 0 then, and no address lies behind the first value of `begin`.
+/// Where a heap's spans are; bytes 0: there is none.
 struct place {
-  std::uintptr_t begin = std::uintptr_t{1} << 63;  ///< of the spans
-  std::uint64_t bytes = 0;                         ///< of the spans
+  std::uintptr_t begin = std::uintptr_t{1} << 63;
+  std::uint64_t bytes = 0;
   common* all = nullptr;
-  bool forgotten = false;     ///< blocks stay as they are: a forked child, or a heap that may be torn
-  code c_library, loader;     ///< what they allocate for themselves belongs to the process
-  code cpp_library, program;  ///< the latter: without what it is linked with
 
   bool holds(const void* p) const noexcept { return reinterpret_cast<std::uintptr_t>(p) - begin < bytes; }
 };
-inline constinit place here;
+/// The heap of this process. Other OS threads of main free memory while it changes, so `bytes` is 0 then, and
+/// no address lies behind the first value of `begin`.
+struct place_here : place {
+  bool forgotten = false;     ///< blocks stay as they are: a forked child, or a heap that may be torn
+  code c_library, loader;     ///< what they allocate for themselves belongs to the process
+  code cpp_library, program;  ///< the latter: without what it is linked with
+};
+inline constinit place_here here;
 
 // heap.cpp:
 
@@ -140,8 +143,9 @@ inline constinit place here;
 common* lay_out(std::byte* base, std::uint64_t bytes, std::uint32_t room, bool records = false) noexcept;
 /// What the C library and the loader allocate is told by `here` from what the program does.
 void find_code() noexcept;
-/// `here` is this heap; null: none.
-void use(common* all) noexcept;
+place place_of(common* all) noexcept;
+/// `here` is the heap there.
+void use(const place& p) noexcept;
 
 inline std::byte* bytes_of(const span* s) noexcept {
   return here.all->spans + ((s - here.all->table) << span_bits);

@@ -257,7 +257,8 @@ void simulation::start(run_state& r) {
     if (stays)
       engine_->sit(i, hot, begin, &w);
     else
-      engine_->sit(i, hot, begin, &w, w.memory.stacks(), w.memory.kept_stacks(worker_no{i}));
+      engine_->sit(i, hot, begin, &w, w.memory.stacks(), w.memory.kept_stacks(worker_no{i}),
+                   sched::this_worker().here().net.far().looked_at());
   }
 }
 

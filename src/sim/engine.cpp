@@ -40,13 +40,13 @@ engine::engine(const engine_setup& setup)
 engine::~engine() { stack::unmap_private(stack_, stack_bytes); }
 
 void engine::sit(std::uint32_t number, detail::hot_words* hot, void (*begin)(void*), void* arg,
-                 std::byte* region, std::byte* kept) noexcept {
+                 std::byte* region, std::byte* kept, const void* beside) noexcept {
   seat& s = seats_[number];
   s.hot = hot;
   s.begin = begin;
   s.arg = arg;
-  s.region = region;
-  s.kept = kept;
+  s.distance = reinterpret_cast<std::uintptr_t>(kept) - reinterpret_cast<std::uintptr_t>(region);
+  s.beside = beside;
   due_.push(number, 0);
   ++here_;
 }
@@ -124,23 +124,30 @@ void engine::pass(std::uint64_t ns) noexcept {
 }
 
 /// With many seats each turn begins with what no cache has. So while this one goes on, what the next few need
-/// is on its way.
+/// is on its way: first what says where the rest is.
 void engine::fetch_ahead() const noexcept {
+  constexpr int seats_ahead = 6, hot_ahead = 4, stacks_ahead = 2;
+  constexpr std::size_t stack_bytes_ahead = 1024;  // what follows the processor fetches by itself
   const auto fetch = [](const void* at, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const std::byte*>(at) + i);
   };
-  for (std::size_t i = 3; i < 7; ++i)
-    if (const std::uint32_t n = due_.soon(i); n != queue::none) fetch(&seats_[n], sizeof(seat));
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::uint32_t n = due_.soon(i);
-    if (n == queue::none) return;
+  std::uint32_t n = due_.soon();
+  for (int i = 0; i < seats_ahead && n != queue::none; ++i, n = due_.after(n)) {
     const seat& s = seats_[n];
-    fetch(s.hot, 192);
-    if (s.used.low < s.used.high)
-      fetch(s.kept + (s.used.low - reinterpret_cast<std::uintptr_t>(s.region)),
-            std::min<std::size_t>(s.used.high - s.used.low, 1024));
-    else
+    if (i >= hot_ahead) {
+      fetch(&s, offsetof(seat, begin));
+    } else if (i >= stacks_ahead) {
+      fetch(s.hot, offsetof(detail::hot_words, views));
+      __builtin_prefetch(s.beside);
+    } else if (s.used.low < s.used.high) {
+      fetch(reinterpret_cast<const std::byte*>(s.used.low + s.distance),
+            std::min<std::size_t>(s.used.high - s.used.low, stack_bytes_ahead));
+      const auto slots = reinterpret_cast<std::uintptr_t>(s.hot->bottom);
+      fetch(reinterpret_cast<const void*>(slots - sizeof(detail::spawn_slot)),
+            2 * sizeof(detail::spawn_slot));
+    } else {
       fetch(reinterpret_cast<const void*>(s.sp), 256);
+    }
   }
 }
 
@@ -179,11 +186,11 @@ void engine::end_turn(bool comes_back) noexcept {
 
 /// On the stack between turns; the hot words are those of @p s still.
 void engine::keep(seat& s, std::uintptr_t sp) noexcept {
-  s.used = s.kept != nullptr ? setup_.in_use(sp) : bytes_in_use{};
+  s.used = s.distance != 0 ? setup_.in_use(sp) : bytes_in_use{};
   give_back_unused(s);
   if (s.used.low >= s.used.high) return;
   context::sanitizer_forget(s.used.low / 64 * 64, s.used.high);
-  std::byte* const to = s.kept + (s.used.low - reinterpret_cast<std::uintptr_t>(s.region));
+  auto* const to = reinterpret_cast<std::byte*>(s.used.low + s.distance);
   const std::size_t bytes = s.used.high - s.used.low;
   // Frames of an earlier run may have been there, whose memory was laid out otherwise.
   context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(to) / 64 * 64,
@@ -201,9 +208,8 @@ void engine::give_back_unused(seat& s) noexcept {
   if (all.low == all.high) all = used;
   all = {std::min(all.low, used.low), std::max(all.high, used.high)};
   if (all.high - all.low < used.high - used.low + 2 * page) return;
-  std::byte* const kept = s.kept - reinterpret_cast<std::uintptr_t>(s.region);
-  stack::give_back(kept + all.low, used.low - all.low);
-  stack::give_back(kept + used.high, all.high - used.high);
+  stack::give_back(reinterpret_cast<std::byte*>(all.low + s.distance), used.low - all.low);
+  stack::give_back(reinterpret_cast<std::byte*>(used.high + s.distance), all.high - used.high);
   all = used;
 }
 
@@ -214,15 +220,15 @@ void engine::sit_down() noexcept {
   if (setup_.on_change != nullptr) setup_.on_change(turn_);
   context::use_hot_words(s.hot);
   *exceptions_ = s.exceptions;
-  if (s.begin != nullptr) {
+  if (!std::exchange(s.has_begun, true)) {
     base::no_blocking_calls::look(true);
     if (setup_.time == clock::measured) measured_from_ = base::system_ns();
-    std::exchange(s.begin, nullptr)(s.arg);
+    s.begin(s.arg);
   }
   if (s.used.low < s.used.high) {
     context::sanitizer_forget(s.used.low / 64 * 64, s.used.high);
-    std::memcpy(reinterpret_cast<void*>(s.used.low),
-                s.kept + (s.used.low - reinterpret_cast<std::uintptr_t>(s.region)), s.used.high - s.used.low);
+    std::memcpy(reinterpret_cast<void*>(s.used.low), reinterpret_cast<const void*>(s.used.low + s.distance),
+                s.used.high - s.used.low);
   }
   godwit_ctx_resume_suspended(s.sp, 0);
 }
@@ -277,7 +283,7 @@ void engine::charge(std::uint64_t ns) noexcept {
     s.now = until;
     count_event();
     if (s.now >= sum_to(due_.first_time(), setup_.lead_ns)) {
-      if (s.kept != nullptr && setup_.on_charge != nullptr) setup_.on_charge();
+      if (s.distance != 0 && setup_.on_charge != nullptr) setup_.on_charge();
       s.charging = true;
       end_turn(true);  // may come back early, interrupted
       s.charging = false;
@@ -413,7 +419,8 @@ void engine::rouse(std::uint32_t number, std::uint64_t at_ns) noexcept {
   if (!hears(number)) return;
   s.rouse_at = std::min(s.rouse_at, at_ns);
   if (s.waits_among == nullptr) return;
-  const std::uint64_t when = waking_ns(s, at_ns);
+  // What came before it waited may be told now only: by another rank of its node.
+  const std::uint64_t when = std::max(waking_ns(s, at_ns), due_.last_time());
   if (when >= s.now) return;
   if (due_.holds(number)) due_.remove(number);
   s.now = when;

@@ -91,9 +91,9 @@ class engine final : public base::world {
 
   /// Who sits at @p number begins by begin(arg), on a stack that it leaves for its own, when its first turn
   /// comes. @p region, @p kept: where the region begins, and where its bytes are kept; null: it does not use
-  /// it.
+  /// it. @p beside: a line that it reads in every turn besides @p hot; null: there is none.
   void sit(std::uint32_t number, detail::hot_words* hot, void (*begin)(void*), void* arg,
-           std::byte* region = nullptr, std::byte* kept = nullptr) noexcept;
+           std::byte* region = nullptr, std::byte* kept = nullptr, const void* beside = nullptr) noexcept;
   /// All take turns until each has left.
   void run() noexcept;
   /// Whose turn it is has nothing to do any more. Does not come back. (Not marked so: the address sanitizer
@@ -148,28 +148,31 @@ class engine final : public base::world {
   struct waiters {
     std::uint32_t first = nobody, last = nobody;
   };
-  struct seat {
+  struct alignas(64) seat {
+    // What every turn needs, in two lines.
     detail::hot_words* hot = nullptr;
-    void (*begin)(void*) = nullptr;  // null: it has begun
-    void* arg = nullptr;
-    std::uintptr_t sp = 0;  // where it goes on
-    std::uint64_t now = 0;  // its time, or until when it waits
-    std::byte* region = nullptr;
-    std::byte* kept = nullptr;
+    std::uintptr_t sp = 0;        // where it goes on
+    std::uint64_t now = 0;        // its time, or until when it waits
+    std::uintptr_t distance = 0;  // from the region to where its bytes are kept; 0: it does not use it
     bytes_in_use used;
-    bytes_in_use touched;  // of the region: whole pages that take memory where it is kept
-    context::exception_state exceptions;
     waiters* waits_among = nullptr;
+    const void* beside = nullptr;  // see sit
+    bytes_in_use touched;          // of the region: whole pages that take memory where it is kept
+    context::exception_state exceptions;
+    std::vector<late_store> late_stores;  // in their order
+    waiting how = waiting::looks_first;
+    bool has_begun = false;
+    bool charging = false;  // its turn ended inside charge
+    bool interrupted = false;
+    bool left = false;
+    // What some need.
+    void (*begin)(void*) = nullptr;
+    void* arg = nullptr;
     std::uint64_t since = 0;                                          // it waits
     std::uint64_t looks_for = 0;                                      // of that, unless it waits otherwise
     std::uint64_t paused_from = 0, paused_until = ~std::uint64_t{0};  // it has done nothing else
     std::uint64_t rouse_at = base::no_limit;                          // see rouse
     std::uint32_t next = nobody, before = nobody;                     // of those that wait for the same word
-    std::vector<late_store> late_stores;                              // in their order
-    waiting how = waiting::looks_first;
-    bool charging = false;  // its turn ended inside charge
-    bool interrupted = false;
-    bool left = false;
   };
 
   void measure() noexcept;

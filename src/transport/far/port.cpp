@@ -38,7 +38,7 @@ bool port::begin_again() noexcept {
 }
 
 void port::rest() noexcept {
-  if (mine_ == nullptr || mine_->ring_halvings == 0 || next_ == begun_ || !begin_again()) return;
+  if (next_ == begun_ || mine_->ring_halvings == 0 || !begin_again()) return;
   shm::segment::discard(mine_->ring, mine_->entries() * sizeof(entry));
 }
 

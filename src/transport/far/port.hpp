@@ -99,6 +99,8 @@ class port {
   /// The worker does something else for a while, and nobody looks at an answer any more. If memory is scarce
   /// and no request is under way, the ring takes none.
   void rest() noexcept;
+  /// What rest() looks at first.
+  const void* looked_at() const noexcept { return &begun_; }
 
   std::uint64_t requests() const noexcept { return next_ - skipped_; }
 
