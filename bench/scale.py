@@ -43,9 +43,10 @@ PRINTED_TABLE_2 = {
 }
 
 
-# Why something may be less than printed.
+# Why something may be less than printed: by the number of what is asked, or by all of it.
 REASONS = {
     "V3": "continuations become public only when asked for, and then half of the private ones: there are fewer, larger steals, and so fewer joins that wait",
+    "V2 recpfor, child_full: s": "a worker looks at its own waiting threads before it steals: it goes on with them earlier, and steals less",
 }
 
 
@@ -127,8 +128,9 @@ class Page:
         """Is what is asked of ours so? Bounds may be infinite."""
         so = "yes" if low <= ours <= high else "**no**"
         self.checks.append((name, what, printed, f"{ours:.4g}", f"{low:.4g} to {high:.4g}", so))
-        if ours < low and name in REASONS:
-            self.reasons[name, what] = "; " + REASONS[name]
+        why = REASONS.get(f"{name} {what}", REASONS.get(name))
+        if ours < low and why:
+            self.reasons[name, what] = "; " + why
 
     def claims(self):
         """The checks, as the table of all rows takes them."""
