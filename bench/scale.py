@@ -272,9 +272,21 @@ def wavefront(run, o, data, page):
     page.check("V7", "lcs: share of times within T1/P + span", within, 0.5, 1, "most")
 
 
+def node_factors(page, data, tree, workers, found):
+    """V8: what would be left if a node of the tree took longer where all cores of a machine's node compute."""
+    lost = workers * found["time_s"] - found["work_s"]
+    points = [(f, 100 * found["work_s"] / ((1 + f / 100) * found["work_s"] + lost)) for f in range(5)]
+    data["uts.node_factors"] = {"tree": tree, "workers": workers, "efficiency": {str(f): e for f, e in points}}
+    page.table(["node factor, %", *(str(f) for f, _ in points)], [[f"efficiency of {tree} on {workers:,}, %", *(f"{e:.1f}" for _, e in points)]])
+    paper = {"UTS, T1WL on 110,592": [(f, 96.4) for f, _ in points]} if tree == "T1WL" else {}
+    page.chart(Chart(f"{tree} on {workers:,} workers by the node factor", "node factor, %", "efficiency, %", {"simulated": points}, papers=paper))
+    page.say("*Node factor*: by so much a node of the tree takes longer where all cores of a machine's node compute than in the time of one core. "
+             "Computed from the run without: its work times 1 + factor, and what it lost. The paper prints no time of one core, so nothing is asked.")
+
+
 def trees(run, o, data, page):
     page.head("UTS on WISTERIA/BDEC-01")
-    rows, speedups, most_c = [], {}, 0.0
+    rows, speedups, most_c, largest = [], {}, 0.0, None
     points = [("T1", [48, 96])] if o.tiny else [("T1L", [48, 192, 576, 2304])] if o.quick else [
         ("T1L", [48, 192, 576, 2304, 9216]), ("T1XXL", [576, 2304, 9216, 27648, 110592]), ("T1WL", [110592])]
     for tree, counts in points:
@@ -288,6 +300,7 @@ def trees(run, o, data, page):
                 if not found:
                     rows.append([tree, f"{workers:,}", STEALS_BY[paper], FAILED])
                     continue
+                largest = largest if paper else (tree, workers, found)
                 sim, c = found["sim"], cost_model(found, workers)
                 most_c = max(most_c, c or 0.0)
                 speedups.setdefault(f"{tree}, {STEALS_BY[paper]}", []).append((workers, found["efficiency"] * workers))
@@ -298,6 +311,8 @@ def trees(run, o, data, page):
                              f"{found['totals']['steals']:,}", f"{mean_us(found, 'far_steal_ns', 'far_steals'):.1f}", "-" if c is None else f"{c:.1f}",
                              f"{sim['events'] / max(sim['here_seconds'], 1e-9) / 1e6:.2f} M", f"{sim['memory_bytes'] / workers / 1024:.0f}"])
     page.table(["tree", "workers", "steals by", "time, ms", "efficiency, %", "steals", "far steal, us", "C", "events/s here", "KiB a worker here"], rows)
+    if largest:
+        node_factors(page, data, *largest)
     every = [w for _, counts in points for w in counts]
     if not (o.tiny or o.quick):
         speedups["T1WL in the paper"] = [(110592, 0.964 * 110592)]
