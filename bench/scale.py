@@ -299,6 +299,7 @@ def trees(run, o, data, page):
                                 paper=paper, lead_ns=10_000 if tree in ("T1XXL", "T1WL") else 0)
                 if not found:
                     rows.append([tree, f"{workers:,}", STEALS_BY[paper], FAILED])
+                    largest = None
                     continue
                 largest = largest if paper else (tree, workers, found)
                 sim, c = found["sim"], cost_model(found, workers)
