@@ -40,11 +40,12 @@ machine model() {
   return m;
 }
 
-/// Ranks, each on a host of its own, that do what the test says.
+/// Ranks that do what the test says; the first @p of_first are of one node, the others have each their own.
 class ranks {
  public:
   using what = std::function<void(std::uint32_t rank)>;
-  ranks(std::uint32_t n, machine m, std::uint64_t jitter_ns = 0, std::uint64_t seed = 1)
+  ranks(std::uint32_t n, machine m, std::uint64_t jitter_ns = 0, std::uint64_t seed = 1,
+        std::uint32_t of_first = 1)
       : model_(m), words_(n * 64) {
     turns_ = std::make_unique<engine>(engine_setup{.seats = n, .model = &model_, .seed = seed});
     network::setup s{.turns = turns_.get(),
@@ -54,7 +55,7 @@ class ranks {
                      .seed = seed,
                      .jitter_ns = jitter_ns};
     for (std::uint32_t i = 0; i < n; ++i)
-      s.ranks.push_back({i, reinterpret_cast<std::byte*>(&words_[std::size_t{i} * 64])});
+      s.ranks.push_back({i < of_first ? 0 : i, reinterpret_cast<std::byte*>(&words_[std::size_t{i} * 64])});
     net_ = std::make_unique<network>(std::move(s));
   }
   void run(const what& f) {
@@ -182,6 +183,33 @@ TEST(network, who_looks_notices_a_message_and_who_naps_its_end) {
   EXPECT_EQ(noticed(waiting::looks), 1026 + 1);
   EXPECT_EQ(noticed(waiting::looks_first), 1026 + 300) << "it looks for 100 ns, then it sleeps";
   EXPECT_EQ(noticed(waiting::sleeps), 5000 + 40);
+}
+
+/// While rank 0 computes, a message comes to rank 1 of its node, which waits and was told of rank 0's only.
+TEST(network, who_is_told_late_of_a_message_does_not_go_back_in_time) {
+  ranks r(3, model(), 0, 1, 2);
+  std::uint64_t told = 0, noticed = 0;
+  r.run([&](std::uint32_t me) {
+    if (me == 2) {
+      r.send(0, 10);                          // there at 1026
+      r.send(1, 11, 1000);                    // at about 3000
+      while (r.now() < 10'000) r.compute(1);  // others' time passes
+      return;
+    }
+    if (me == 0) {
+      EXPECT_EQ(r.receive().value, 10u);
+      r.compute(5000);
+      told = r.now();
+      r.wait(100'000, waiting::looks);
+      return;
+    }
+    r.compute(100);
+    r.wait(100, waiting::looks);  // over before its message comes, of which it knows no more then
+    noticed = r.wait(50'000, waiting::looks);
+    EXPECT_EQ(r.receive().value, 11u);
+  });
+  EXPECT_GT(told, 6000u);
+  EXPECT_NEAR(static_cast<double>(noticed), static_cast<double>(told), 10);
 }
 
 TEST(network, many_to_one_queue_there) {
