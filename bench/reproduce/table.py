@@ -90,7 +90,10 @@ class Table:
             note = f" ({r.get('note') or row.note()})" if r.get("note") or row.note() else ""
             yield f"{row.name:4} {row.kind:5} {r['status']:10} {row.what}{note}"
             yield from ("        " + c for c in commands(row, r.get("form", "full")))
-            yield from ("        " + w for w in r["why"])
+            for reason, claims in by_reason(r["why"]):
+                yield from ("        " + c for c in claims)
+                if reason:
+                    yield "            because: " + reason
             if "commit" in r:
                 yield f"        {told(r)}: {r['form']} form, {r['date']}, commit {r['commit']}"
 
@@ -111,7 +114,7 @@ class Table:
         for row in ROWS:
             r = self.result(row)
             note = r.get("note") or row.note()
-            seen = "; ".join(r["why"]) or told(r)
+            seen = "<br>".join("; ".join(claims) + (f". Because: {reason}" if reason else "") for reason, claims in by_reason(r["why"])) or told(r)
             verdict = r["status"] if r["status"] == "pass" else f"**{r['status']}**"
             measured = f"{r['form']}, {r['date']}, `{r['commit']}`" if "commit" in r else ""
             cells = [f'<a id="{row.name.lower()}"></a>{row.name}', row.kind, row.what, verdict + (f" ({note})" if note else ""), measured, seen]
@@ -126,6 +129,15 @@ class Table:
                 so = {True: "yes", False: "**no**", None: "not judged"}[c["met"]]
                 lines.append(f"| {row.name} | {c['what']} | {so} | {c['seen']} |".replace("\n", " "))
         return "\n".join(lines) + "\n"
+
+
+def by_reason(why):
+    """[(reason, claims)]: a reason that several claims give ("claim: figure; reason") once; "" where they give none."""
+    found = {}
+    for line in why:
+        claim, _, reason = line.partition("; ")
+        found.setdefault(reason, []).append(claim)
+    return list(found.items())
 
 
 def told(result):

@@ -89,6 +89,14 @@ class Rows(unittest.TestCase):
         self.assertEqual(table.verdict(row, {"passed": 1, "skipped": 0, "failed": ["t"]}, [yes], [])[0], "failed")
         self.assertEqual(table.verdict(row, {"passed": 0, "skipped": 2, "failed": []}, [yes], [])[0], "not judged")
 
+    def test_a_reason_of_several_claims_stands_once(self):
+        with tempfile.TemporaryDirectory() as out:
+            kept = table.Table(out)
+            kept.rows = {"U12": {"status": "not met", "why": ["a: 7; slow here", "b: 8", "c: 9; slow here; and small", "d: 2; slow here"]}}
+            self.assertIn("| a: 7; d: 2. Because: slow here<br>b: 8<br>c: 9. Because: slow here; and small |", kept.page())
+            self.assertEqual([w.strip() for w in kept.lines([rows.BY_NAME["U12"]])][-6:],
+                             ["a: 7", "d: 2", "because: slow here", "b: 8", "c: 9", "because: slow here; and small"])
+
     def test_a_run_that_is_stopped_keeps_its_rows(self):
         with tempfile.TemporaryDirectory() as out:
             kept = table.Table(out)
