@@ -90,7 +90,7 @@ class Table:
             note = f" ({r.get('note') or row.note()})" if r.get("note") or row.note() else ""
             yield f"{row.name:4} {row.kind:5} {r['status']:10} {row.what}{note}"
             yield from ("        " + c for c in commands(row, r.get("form", "full")))
-            for reason, claims in by_reason(r["why"]):
+            for reason, claims in by_reason(r):
                 yield from ("        " + c for c in claims)
                 if reason:
                     yield "            because: " + reason
@@ -114,7 +114,7 @@ class Table:
         for row in ROWS:
             r = self.result(row)
             note = r.get("note") or row.note()
-            seen = "<br>".join("; ".join(claims) + (f". Because: {reason}" if reason else "") for reason, claims in by_reason(r["why"])) or told(r)
+            seen = "<br>".join("; ".join(claims) + (f". Because: {reason}" if reason else "") for reason, claims in by_reason(r)) or told(r)
             verdict = r["status"] if r["status"] == "pass" else f"**{r['status']}**"
             measured = f"{r['form']}, {r['date']}, `{r['commit']}`" if "commit" in r else ""
             cells = [f'<a id="{row.name.lower()}"></a>{row.name}', row.kind, row.what, verdict + (f" ({note})" if note else ""), measured, seen]
@@ -131,12 +131,14 @@ class Table:
         return "\n".join(lines) + "\n"
 
 
-def by_reason(why):
-    """[(reason, claims)]: a reason that several claims give ("claim: figure; reason") once; "" where they give none."""
+def by_reason(result):
+    """[(reason, claims)] of what was not met: a reason that several claims give ("claim: figure; reason") once; "" where they give none."""
+    asked = {f"{c['what']}: {c['seen']}": c["what"] for c in result.get("claims", [])}
     found = {}
-    for line in why:
-        claim, _, reason = line.partition("; ")
-        found.setdefault(reason, []).append(claim)
+    for line in result["why"]:
+        what = asked.get(line, "")
+        figure, _, reason = line[len(what) :].partition("; ")
+        found.setdefault(reason, []).append(what + figure)
     return list(found.items())
 
 

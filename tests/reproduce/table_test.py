@@ -92,10 +92,12 @@ class Rows(unittest.TestCase):
     def test_a_reason_of_several_claims_stands_once(self):
         with tempfile.TemporaryDirectory() as out:
             kept = table.Table(out)
-            kept.rows = {"U12": {"status": "not met", "why": ["a: 7; slow here", "b: 8", "c: 9; slow here; and small", "d: 2; slow here"]}}
-            self.assertIn("| a: 7; d: 2. Because: slow here<br>b: 8<br>c: 9. Because: slow here; and small |", kept.page())
+            seen = {"a": "7; slow here", "b": "8", "c, in s; as asked": "9; slow here; and small", "d": "2; slow here"}
+            claims_of_it = [{"what": w, "seen": s, "met": False} for w, s in seen.items()]
+            kept.rows = {"U12": {"status": "not met", "why": [f"{w}: {s}" for w, s in seen.items()], "claims": claims_of_it}}
+            self.assertIn("| a: 7; d: 2. Because: slow here<br>b: 8<br>c, in s; as asked: 9. Because: slow here; and small |", kept.page())
             self.assertEqual([w.strip() for w in kept.lines([rows.BY_NAME["U12"]])][-6:],
-                             ["a: 7", "d: 2", "because: slow here", "b: 8", "c: 9", "because: slow here; and small"])
+                             ["a: 7", "d: 2", "because: slow here", "b: 8", "c, in s; as asked: 9", "because: slow here; and small"])
 
     def test_a_run_that_is_stopped_keeps_its_rows(self):
         with tempfile.TemporaryDirectory() as out:
