@@ -37,7 +37,7 @@ enum class policy : std::uint8_t {
   crude,
   lazy
 };
-enum class sim_clock : std::uint8_t { charged, measured };
+enum class sim_clock : std::uint8_t { charged, measured, counted };
 enum class check_global : std::uint8_t { automatic, on, off };
 
 /// The word of a choice, "uniform". Local.
@@ -121,7 +121,8 @@ struct options {
   std::string sim_machine = "here";     ///< substrate sim: a machine's name, or the path of its file
   std::uint32_t sim_hosts = 1;          ///< substrate sim: the workers are spread over so many
   std::uint64_t sim_seed = 1;           ///< substrate sim: of everything that chance decides
-  /// substrate sim: who says how long user code takes: the program (charged), or this machine's clock
+  /// substrate sim: who says how long user code takes: the program (charged), this machine's clock
+  /// (measured), or how many instructions it retires (counted)
   choice::sim_clock sim_clock = choice::sim_clock::charged;
   std::uint64_t sim_jitter_ns = 0;  ///< substrate sim: each wait takes up to so much longer
   std::uint64_t sim_limit_ms = 0;   ///< substrate sim: a run that is not over by then has failed; 0: no limit

@@ -16,7 +16,7 @@ std::uint64_t sim_now_ns() noexcept;
 namespace sim {
 
 /// The calling thread computes for @p ns nanoseconds of virtual time. On other substrates: nothing. With
-/// sim_clock=measured, where the time that really passes counts: nothing. Local.
+/// sim_clock=measured or counted, where it counts what the code really does: nothing. Local.
 inline void charge(std::uint64_t ns) noexcept {
   if (detail::simulated) detail::sim_charge(ns);
 }

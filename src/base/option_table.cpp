@@ -173,9 +173,9 @@ constexpr option_info table[] = {
      .help = "substrate sim: of everything that chance decides; the same seed gives the same run",
      .low = 1},
     {.name = "sim_clock", .group = simulation, .field = &options::sim_clock, .what = "a clock",
-     .help = "substrate sim: who says how long user code takes: the program, by godwit::sim::charge, or the "
-             "clock of this machine",
-     .choices = {"charged", "measured"}},
+     .help = "substrate sim: who says how long user code takes: the program, by godwit::sim::charge; the "
+             "clock of this machine; or its counter of instructions",
+     .choices = {"charged", "measured", "counted"}},
     {.name = "sim_jitter_ns", .group = simulation, .field = &options::sim_jitter_ns,
      .what = "a number of nanoseconds",
      .help = "substrate sim: each wait and each message between hosts takes up to so much longer, by chance: "

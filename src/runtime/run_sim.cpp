@@ -6,12 +6,14 @@
 // (tests/sim/extras.cmake).
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -32,6 +34,7 @@
 #include "sched/policies.hpp"
 #include "sim/collectives.hpp"
 #include "sim/engine.hpp"
+#include "sim/user_clock.hpp"
 #include "stack/stack.hpp"
 
 #include <godwit/sim.hpp>
@@ -102,6 +105,30 @@ void tell_of_crash() noexcept {
       detail::hot().worker, call.name, base::code_place(call.callers).c_str(), call.advice);
 }
 
+std::unique_ptr<sim::user_clock> clock_of(choice::sim_clock which, const sim::machine& m) {
+  switch (which) {
+    case choice::sim_clock::charged:
+      return nullptr;
+    case choice::sim_clock::measured:
+      return std::make_unique<sim::machine_clock>();
+    case choice::sim_clock::counted:
+      break;
+  }
+  try {
+    return std::make_unique<sim::counting_clock>(sim::instructions(), m.instructions_per_ns);
+  } catch (const std::system_error& e) {
+    throw std::invalid_argument(
+        std::string(
+            "godwit: sim_clock: there is no counter of instructions here that this process may read (") +
+        e.what() +
+        (e.code().value() == EACCES || e.code().value() == EPERM
+             ? "; see /proc/sys/kernel/perf_event_paranoid"
+             : "") +
+        "): use --godwit-sim-clock=measured (GODWIT_SIM_CLOCK), or let the program charge its work "
+        "(godwit::sim::charge)");
+  }
+}
+
 class simulation final : public substrate {
  public:
   void plan(run_state& r) override;
@@ -122,6 +149,7 @@ class simulation final : public substrate {
   std::uint64_t bytes_taken() const;
 
   std::optional<sim::machine> machine_;
+  std::unique_ptr<sim::user_clock> clock_;  // none: the program charges
   sim::faults faults_;
   std::optional<sim_hosts> hosts_of_run_;
   std::unique_ptr<sim::engine> engine_of_run_;
@@ -133,6 +161,7 @@ class simulation final : public substrate {
 void simulation::plan(run_state& r) {
   options& opts = r.what.opts;
   machine_ = sim::read_machine(opts.sim_machine);
+  clock_ = clock_of(opts.sim_clock, *machine_);
   faults_ = sim::faults::of(opts.sim_faults);
   if (opts.directory != choice::directory::software && opts.sim_hosts > 1)
     throw std::invalid_argument(
@@ -215,7 +244,7 @@ void simulation::start(run_state& r) {
       .seats = r.own.count + hosts_of_run_->companions(),
       .model = &*machine_,
       .seed = opts.sim_seed,
-      .time = opts.sim_clock == choice::sim_clock::measured ? sim::clock::measured : sim::clock::charged,
+      .clock = clock_.get(),
       .jitter_ns = opts.sim_jitter_ns,
       .lead_ns = opts.sim_lead_ns,
       .limit_ns = opts.sim_limit_ms != 0 ? opts.sim_limit_ms * 1'000'000 : base::no_limit,
@@ -300,7 +329,7 @@ sim_result simulation::result(const run_state& r) const {
   return {.machine = machine_->name,
           .workers = r.own.count,
           .hosts = static_cast<std::uint32_t>(r.hosts.size()),
-          .measured = r.what.opts.sim_clock == choice::sim_clock::measured,
+          .measured = clock_ != nullptr,
           .turns = engine_of_run_->tally(),
           .net = hosts_of_run_->several() ? std::optional(hosts_of_run_->traffic()) : std::nullopt,
           .collectives_ns =

@@ -84,8 +84,8 @@ void engine::leave() noexcept {
 
 /// Where time is measured: what has passed since the last look is its own.
 void engine::measure() noexcept {
-  if (setup_.time != clock::measured || !running_) return;
-  const std::uint64_t now = base::system_ns();
+  if (setup_.clock == nullptr || !running_) return;
+  const std::uint64_t now = setup_.clock->ns();
   seats_[turn_].now += now - measured_from_;
   measured_from_ = now;
 }
@@ -181,7 +181,7 @@ void engine::end_turn(bool comes_back) noexcept {
       setup_.on_turn(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
   }
   base::no_blocking_calls::look(true);  // also if something was let through in the last turn
-  if (setup_.time == clock::measured) measured_from_ = base::system_ns();
+  if (setup_.clock != nullptr) measured_from_ = setup_.clock->ns();
 }
 
 /// On the stack between turns; the hot words are those of @p s still.
@@ -222,7 +222,7 @@ void engine::sit_down() noexcept {
   *exceptions_ = s.exceptions;
   if (!std::exchange(s.has_begun, true)) {
     base::no_blocking_calls::look(true);
-    if (setup_.time == clock::measured) measured_from_ = base::system_ns();
+    if (setup_.clock != nullptr) measured_from_ = setup_.clock->ns();
     s.begin(s.arg);
   }
   if (s.used.low < s.used.high) {
@@ -275,7 +275,7 @@ void engine::nap_until(std::uint64_t deadline_ns) noexcept {
 
 void engine::charge(std::uint64_t ns) noexcept {
   settle();
-  if (setup_.time == clock::measured) return;
+  if (setup_.clock != nullptr) return;
   tally_.charged_ns += ns;
   seat& s = seats_[turn_];
   const std::uint64_t until = s.now + ns;
@@ -294,7 +294,7 @@ void engine::charge(std::uint64_t ns) noexcept {
 }
 
 void engine::take(std::uint64_t ns) noexcept {
-  if (setup_.time != clock::measured) seats_[turn_].now += ns;
+  if (setup_.clock == nullptr) seats_[turn_].now += ns;
 }
 
 void engine::spend(base::step what) noexcept { take(setup_.model->step_ns[static_cast<std::size_t>(what)]); }

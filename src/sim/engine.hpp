@@ -17,6 +17,7 @@
 #include "sim/faults.hpp"
 #include "sim/machine.hpp"
 #include "sim/queue.hpp"
+#include "sim/user_clock.hpp"
 
 #include <godwit/detail/hot.hpp>
 
@@ -28,12 +29,6 @@
 
 namespace godwit::sim {
 
-/// Who decides how much time user code takes.
-enum class clock : std::uint8_t {
-  charged,  ///< the program, by godwit::sim::charge
-  measured  ///< the clock of this machine
-};
-
 /// Bytes [low, high) of the region.
 struct bytes_in_use {
   std::uintptr_t low = 0;
@@ -44,9 +39,9 @@ struct engine_setup {
   std::uint32_t seats = 0;
   const machine* model = nullptr;
   std::uint64_t seed = 1;
-  sim::clock time = clock::charged;
-  std::uint64_t jitter_ns = 0;              ///< each wait takes up to so much longer
-  std::uint64_t lead_ns = 0;                ///< see above
+  user_clock* clock = nullptr;  ///< says what user code takes; null: the program does (godwit::sim::charge)
+  std::uint64_t jitter_ns = 0;  ///< each wait takes up to so much longer
+  std::uint64_t lead_ns = 0;    ///< see above
   std::uint64_t limit_ns = base::no_limit;  ///< of virtual time: a run that is not over then has failed
   sim::faults faults = {};
   /// Of whose turn it is: the bytes of the region that are in use. @p sp: where it stands.

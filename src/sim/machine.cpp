@@ -40,7 +40,9 @@ class reader {
     if (key_ == "source")
       machine_.source = value_;
     else if (key_ == "bytes_per_ns")
-      bytes_per_ns();
+      machine_.ns_per_byte = 1 / rate();
+    else if (key_ == "instructions_per_ns")
+      machine_.instructions_per_ns = rate();
     else if (key_ == "topology")
       topology();
     else if (key_ == "radix")
@@ -76,10 +78,10 @@ class reader {
       bad("'" + std::string(text) + "' is no number for " + std::string(key_));
     return v;
   }
-  void bytes_per_ns() {
+  double rate() const {
     const auto v = number_of<double>(value_);
-    if (!(v > 0)) bad("bytes_per_ns must be more than 0");
-    machine_.ns_per_byte = 1 / v;
+    if (!(v > 0)) bad(std::string(key_) + " must be more than 0");
+    return v;
   }
   void topology() {
     using enum sim::topology;

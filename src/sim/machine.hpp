@@ -28,6 +28,7 @@ struct machine {
   /// a companion's short sleep lasts so much longer than asked; 0: companions look all the time
   std::uint64_t nap_ns = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(base::step::count_)> step_ns{};
+  double instructions_per_ns = 2;  ///< of user code, where they are counted (sim_clock=counted)
 
   // Messages between hosts (LogGP: D. Culler et al. 1993, A. Alexandrov et al. 1995).
   std::uint64_t latency_ns = 1000;  ///< L: of the wire and the switches that each message passes

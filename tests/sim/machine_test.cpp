@@ -33,10 +33,11 @@ TEST(machine, all_that_come_along_can_be_read) {
 }
 
 TEST(machine, keys_and_comments) {
-  const machine m =
-      parse_machine("# all\nlook_ns = 7  # nanoseconds\n\nbytes_per_ns=4\nsuspend_ns = 12", "m");
+  const machine m = parse_machine(
+      "# all\nlook_ns = 7  # nanoseconds\n\nbytes_per_ns=4\ninstructions_per_ns = 2.5\nsuspend_ns = 12", "m");
   EXPECT_EQ(m.look_ns, 7u);
   EXPECT_DOUBLE_EQ(m.ns_per_byte, 0.25);
+  EXPECT_DOUBLE_EQ(m.instructions_per_ns, 2.5);
   EXPECT_EQ(m.step_ns[static_cast<std::size_t>(godwit::base::step::suspend)], 12u);
 }
 
@@ -62,6 +63,8 @@ TEST(machine, refusals_name_the_line) {
   EXPECT_NE(refusal("topology = ring").find("none of flat, fat_tree, torus"), std::string::npos);
   EXPECT_NE(refusal("torus = 3x4").find("not of the form 8x8x8"), std::string::npos);
   EXPECT_NE(refusal("bytes_per_ns = 0").find("more than 0"), std::string::npos);
+  EXPECT_NE(refusal("instructions_per_ns = -1").find("instructions_per_ns must be more than 0"),
+            std::string::npos);
   EXPECT_NE(refusal("look_ns = 0").find("time would stand still"), std::string::npos);
   EXPECT_THROW(read_machine("/no/such/file"), std::invalid_argument);
 }

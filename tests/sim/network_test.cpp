@@ -2,15 +2,12 @@
 // test: skip-qemu
 #include "sim/network.hpp"
 
-#include "context/context.hpp"
-#include "stack/stack.hpp"
+#include "sim/seats.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,8 +19,6 @@ using namespace godwit::sim;
 using transport::mpi::any_source;
 using transport::mpi::operation;
 using transport::mpi::rma_op;
-
-constexpr std::size_t stack_bytes = 64 << 10;
 
 /// A machine whose times are easy to add up.
 machine model() {
@@ -43,7 +38,6 @@ machine model() {
 /// Ranks that do what the test says; the first @p of_first are of one node, the others have each their own.
 class ranks {
  public:
-  using what = std::function<void(std::uint32_t rank)>;
   ranks(std::uint32_t n, machine m, std::uint64_t jitter_ns = 0, std::uint64_t seed = 1,
         std::uint32_t of_first = 1)
       : model_(m), words_(n * 64) {
@@ -58,25 +52,8 @@ class ranks {
       s.ranks.push_back({i < of_first ? 0 : i, reinterpret_cast<std::byte*>(&words_[std::size_t{i} * 64])});
     net_ = std::make_unique<network>(std::move(s));
   }
-  void run(const what& f) {
-    const auto n = static_cast<std::uint32_t>(words_.size() / 64);
-    f_ = &f;
-    seats_.resize(n);
-    base::use_world(turns_.get());
-    for (std::uint32_t i = 0; i < n; ++i) {
-      seats_[i].all = this;
-      seats_[i].rank = i;
-      seats_[i].stack = stack::map_private(stack_bytes);
-      turns_->sit(i, &seats_[i].hot, begin, &seats_[i]);
-    }
-    turns_->run();
-    base::use_world(nullptr);
-    context::use_hot_words(nullptr);
-    if (context::sanitized()) {
-      const stack::range mine = stack::system_stack();
-      context::sanitizer_on_stack(reinterpret_cast<void*>(mine.low), mine.high - mine.low);
-    }
-    for (const seat& s : seats_) stack::unmap_private(s.stack, stack_bytes);
+  void run(const support::seats::what& f) {
+    support::seats::run(*turns_, static_cast<std::uint32_t>(words_.size() / 64), f);
   }
   std::uint64_t now() { return turns_->now_ns(); }
   /// When a wait for @p limit_ns is over.
@@ -119,35 +96,17 @@ class ranks {
   }
 
  private:
-  struct seat {
-    ranks* all = nullptr;
-    std::uint32_t rank = 0;
-    std::byte* stack = nullptr;
-    detail::hot_words hot;
-  };
   static bool done(operation& op) {
     bool is_done = false;
     network::functions().test(&op, &is_done, nullptr, nullptr, nullptr);
     return is_done;
   }
-  static void begin(void* arg) {
-    auto& s = *static_cast<seat*>(arg);
-    context::sanitizer_on_stack(s.stack, stack_bytes);
-    godwit_ctx_start(s.stack + stack_bytes, live, arg);
-  }
-  static void live(void* arg) {
-    auto& s = *static_cast<seat*>(arg);
-    (*s.all->f_)(s.rank);
-    s.all->turns_->leave();
-  }
 
   machine model_;
   base::wait_word nobody_wakes_{0};
   std::vector<std::uint64_t> words_;
-  std::deque<seat> seats_;
   std::unique_ptr<engine> turns_;
   std::unique_ptr<network> net_;
-  const what* f_ = nullptr;
 };
 
 TEST(network, a_message_takes_overhead_latency_and_bytes) {

@@ -17,7 +17,8 @@ import time
 
 # Workers and rounds of what is measured on one host, and on two.
 NEAR, FAR = {"os": (2, 400), "steal": (2, 2000), "yield": (1, 20000)}, {"network": (2, 1000), "trip": (2, 500), "rma": (2, 300)}
-NEAR_KEYS = ("look_ns", "spin_ns", "wake_ns", "signal_ns", "nap_ns", "near_look_ns", "access_ns", "near_steal_ns", "suspend_ns", "resume_ns")
+NEAR_KEYS = ("look_ns", "spin_ns", "wake_ns", "signal_ns", "nap_ns", "near_look_ns", "access_ns", "near_steal_ns", "suspend_ns", "resume_ns",
+             "instructions_per_ns")
 FAR_KEYS = ("latency_ns", "overhead_ns", "gap_ns", "bytes_per_ns", "serve_ns", "rma_ns", "rma_gap_ns")
 SMALL_BYTES = 128  # of the messages of godwit-measure network
 NO_NETWORK = "latency_ns=0,look_ns=1,wake_ns=0,spin_ns=1000000,gap_ns=0,bytes_per_ns=1e6"
@@ -161,7 +162,7 @@ class Fit:
         self.notes = ""
 
     def set(self, key, value, why):
-        self.values[key] = f"{value:.3g}" if key == "bytes_per_ns" else str(max(round(value), 1 if key == "look_ns" else 0))
+        self.values[key] = f"{value:.3g}" if key.endswith("_per_ns") else str(max(round(value), 1 if key == "look_ns" else 0))
         self.why[key] = why
 
     def near(self):
@@ -173,6 +174,10 @@ class Fit:
             self.set(key, m[name], text)
         for key in ("suspend_ns", "resume_ns"):
             self.set(key, m["yield_ns"] / 2, f"half of a yield to another thread, {m['yield_ns']:.0f} ns")
+        if "instructions_per_ns" in m:
+            self.set("instructions_per_ns", m["instructions_per_ns"], "the kernel's counter, over fib by plain calls")
+        else:
+            self.why["instructions_per_ns"] = "not measured: no counter of instructions here"
         left = m["latency_ns"] - m["steal_ns"] - m["line_ns"]  # victim and thief look, and the thief has to notice
         self.set("near_look_ns", left / 2, f"half of what is left of {m['latency_ns']:.0f} ns from a spawn to its continuation at the thief")
 

@@ -23,8 +23,10 @@
 #include <functional>
 #include <godwit/godwit.hpp>
 #include <godwit/sim.hpp>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -32,6 +34,7 @@
 #include "base/launcher.hpp"
 #include "base/world.hpp"
 #include "runtime/companion_rest.hpp"
+#include "sim/user_clock.hpp"
 #include "transport/far/port.hpp"
 #include "transport/mpi/load.hpp"
 
@@ -209,6 +212,26 @@ void measure_nap(int rounds) {
   print("nap_ns", median(ns));
 }
 
+[[gnu::noinline]] int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+
+/// Instructions of plain calls in a nanosecond; nothing if this process may not count them.
+void measure_instructions(int rounds) {
+  std::unique_ptr<gw::sim::perf_counter> counter;
+  try {
+    counter = gw::sim::instructions();
+  } catch (const std::system_error&) {
+    return;
+  }
+  words rates;
+  for (int r = 0; r < rounds; ++r) {
+    const std::uint64_t before = fast_ns(), retired = counter->read();
+    const volatile int result = fib(18);
+    static_cast<void>(result);
+    rates.push_back(static_cast<double>(counter->read() - retired) / static_cast<double>(fast_ns() - before));
+  }
+  print("instructions_per_ns", median(rates));
+}
+
 void measure_os(int rounds) {
   gw::base::prepare_fast_clock();
   rounds = std::min(rounds, 1 << 16);
@@ -216,6 +239,7 @@ void measure_os(int rounds) {
   measure_wake(rounds);
   measure_signal(rounds);
   measure_nap(rounds);
+  measure_instructions(rounds);
 }
 
 // ---- programs on the library: real, or in the simulator ----
