@@ -17,11 +17,13 @@ import json
 import math
 import os
 import sys
+import tempfile
 
 import scale_program
-from reproduce import charts
-from reproduce.data import Chart
+from reproduce import charts, papers
+from reproduce.data import Chart, Panels
 from reproduce.page import STYLE
+from reproduce.trace import time_series
 from scale_program import Failed
 
 # As in the papers: every core is a process that reaches all others, also those of its node, by one-sided operations.
@@ -66,14 +68,15 @@ class Runner:
     def kept(self, words):
         return self.keep and os.path.join(self.keep, "-".join(str(w).strip("-") for w in words) + ".json")
 
-    def run(self, arguments, machine, workers, paper=True, policy="greedy", lead_ns=0, **more):
-        """Statistics of one run, none if it failed; `time_s` and `efficiency` are those of the computation without start and end."""
+    def run(self, arguments, machine, workers, paper=True, policy="greedy", lead_ns=0, traced=False, **more):
+        """Statistics of one run, none if it failed; `time_s` and `efficiency` are those of the computation without start and end.
+        `series`, if it is traced: busy workers, and joins that could go on, over time."""
         cores = CORES[machine]
         options = {**(PAPER if paper else OURS), **more}
         name = f"{machine},hosts_per_node={cores}" if paper else machine
         options.update(substrate="sim", sim_machine=name, workers=workers, policy=policy,
                        sim_hosts=workers if paper else -(-workers // cores), sim_lead_ns=lead_ns)
-        kept = self.kept([*arguments, machine, workers, policy, "papers" if paper else "ours", lead_ns, *more.values()])
+        kept = self.kept([*arguments, machine, workers, policy, "papers" if paper else "ours", lead_ns, *more.values(), *["traced"] * traced])
         if kept and os.path.exists(kept):
             with open(kept, encoding="utf-8") as f:
                 found = json.load(f)
@@ -81,11 +84,16 @@ class Runner:
                 return found
         command = [self.program, *map(str, arguments)]
         print("scale.py:", *command[1:], f"on {workers} workers of {name}, {policy}", file=sys.stderr)
-        try:
-            found = scale_program.run(command, options)
-        except Failed as e:
-            self.failed.append(str(e))
-            return None
+        with tempfile.TemporaryDirectory() as folder:
+            if traced:
+                options.update(trace=os.path.join(folder, "trace"), trace_bytes="16M")
+            try:
+                found = scale_program.run(command, options)
+            except Failed as e:
+                self.failed.append(str(e))
+                return None
+            if traced:
+                found["series"] = time_series(options["trace"])
         del found["worker_stats"], found["hosts"]  # of each of 110,592
         found["made_from"] = self.made_from
         if found["sim"]["lateness"] > MOST_LATENESS:
@@ -222,7 +230,52 @@ def loops(run, o, data, page):
         page.check("V5", "recpfor: stalling over greedy", stalling / greedy, 1, math.inf, "1.004")
     if not o.tiny and stalling and full:
         page.check("V5", "recpfor: child_full over stalling", full / stalling, 1, math.inf, "1.12")
+    joining_gains(o, data, page, times)
     page.say("child_rtc is left out: it looks in vain 8.2 G times in the paper's run on WISTERIA, and as often here.")
+
+
+def joining_gains(o, data, page, times):
+    """C13: what each of the papers' improvements gains over the policy without it. @p times: of loops and policies."""
+    rows = []
+    for name, printed_as, ours, other in (("local collection", "local collection", "stalling", "stalling_locked_free"),
+                                          ("greedy join", "greedy join", "greedy", "stalling"),
+                                          ("continuation stealing over full threads", "over child stealing, full threads", "greedy", "child_full")):
+        for what, of_paper in (("pfor", "PFor"), ("recpfor", "RecPFor")):
+            if (what, ours) not in times or (what, other) not in times:
+                continue
+            gain = times[what, other] / times[what, ours]
+            data[f"gain.{what}.{name}"] = gain
+            printed = papers.GAINS.get((of_paper, printed_as), (None, "-"))[1]
+            rows.append([what, name, f"{gain:.3f}", printed])
+            if not o.tiny:
+                page.check("C13", f"{what}: gain of {name}", gain, 0.98, math.inf, printed)
+    page.table(["", "gain of", "times", "printed"], rows)
+
+
+def busy(run, o, data, page):
+    """C10, as the papers' figure 7."""
+    size, workers = (1 << 9, 36) if o.tiny else (1 << 16, 576)
+    page.head(f"RecPFor of {size:,} iterations, {workers} cores of ITO: busy workers, and joins that could go on")
+    rows, panels = [], {}
+    for policy in ("greedy", "stalling", "child_full"):
+        found = run.run(["recpfor", "-n", size, "--us", 10], "ito", workers, policy=policy, traced=True)
+        if not found:
+            rows.append([policy, FAILED])
+            continue
+        s = found["series"]
+        n = len(s["busy"])
+        both = 100 * sum(r >= 0.5 and b <= s["workers"] - 0.5 for b, r in zip(s["busy"], s["ready"])) / n
+        data[f"busy.{policy}"] = {"busy": sum(s["busy"]) / n, "ready": sum(s["ready"]) / n, "both_percent": both, "dropped": s["dropped"]}
+        panels[policy] = {name: [(1e3 * i * s["width_s"], v) for i, v in enumerate(s[key])] for name, key in (("busy workers", "busy"), ("joins that could go on", "ready"))}
+        rows.append([policy, f"{1e3 * found['time_s']:.1f}", f"{sum(s['busy']) / n:.0f}", f"{sum(s['ready']) / n:.1f}", f"{max(s['ready']):.0f}", f"{both:.0f}",
+                     f"{s['dropped']:,} of {s['events']:,}"])
+        asked = {"greedy": (0, 1), "stalling": (1, 100)}.get(policy)
+        if asked and not o.tiny:
+            page.check("C10", f"recpfor, {policy}: time with both an idle worker and a join that could go on, %", both, *asked)
+    page.table(["policy", "time, ms", "busy workers", "joins that could go on", "most of them", "time with both an idle worker and such a join, %", "events dropped"], rows)
+    page.chart(Panels("RecPFor: busy workers, and joins that could go on", "time, ms", "workers or joins", panels, "The paper's figure 7 is drawn, without numbers."))
+    page.say("Averages over the run, from traces. A join could go on from when both of its sides are there until its thread goes on; under greedy who "
+             "completes it goes on with it at once, and fetches its stack.")
 
 
 def lcs(run, o, data, page):
@@ -394,12 +447,12 @@ def main(argv):
     p.add_argument("--build", default="build/release")
     p.add_argument("--quick", action="store_true")
     p.add_argument("--tiny", action="store_true")
-    p.add_argument("--only", default="steals,loops,lcs,wavefront,trees,programs,messages", help="some of these parts (default: all)")
+    p.add_argument("--only", default="steals,loops,busy,lcs,wavefront,trees,programs,messages", help="some of these parts (default: all)")
     p.add_argument("--json", help="write the figures to this file")
     p.add_argument("--page", help="write a page with charts to this file")
     p.add_argument("--keep", metavar="FOLDER", help="keep each run there, and run again only what has another program")
     o = p.parse_args(argv)
-    parts = {"steals": steals, "loops": loops, "lcs": lcs, "wavefront": wavefront, "trees": trees, "programs": programs, "messages": messages}
+    parts = {"steals": steals, "loops": loops, "busy": busy, "lcs": lcs, "wavefront": wavefront, "trees": trees, "programs": programs, "messages": messages}
 
     def work(data):
         run, page = Runner(o.build, o.keep), Page()
