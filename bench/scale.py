@@ -196,13 +196,43 @@ def steals(run, o, data, page):
     page.say("Word by word, as the papers' steal: look, lock, bounds, claim, the bounds once more (owners take back without the lock), slots, stack, unlock.")
 
 
+LOOP_POLICIES = ("greedy", "stalling_locked_free", "child_full", "stalling", "locked_free")
+
+
+def iterations(workers, scale):
+    """Of PFor and RecPFor: the papers' for as many workers, over @p scale."""
+    return ("pfor", round(4096 * 512 / 36 * workers / scale)), ("recpfor", 1 << round(math.log2(4 * 2**20 / 576 * workers / scale)))
+
+
+def sizes(run, o, data, page):
+    """C8: efficiency against the number of iterations."""
+    workers, scales = (36, (4096, 1024)) if o.tiny else (576, (4096, 1024, 256, 64) if o.quick else (4096, 1024, 256, 64, 16, 4, 1))
+    page.head(f"PFor and RecPFor, {workers} cores of ITO: efficiency by iterations")
+    points, rows = {}, []
+    for scale in scales:
+        for what, size in iterations(workers, scale):
+            found = {p: run.run([what, "-n", size, "--us", 10], "ito", workers, policy=p) for p in LOOP_POLICIES}
+            for policy, one in found.items():
+                if one:
+                    points.setdefault(what, {}).setdefault(policy, []).append((size, 100 * one["efficiency"]))
+            rows.append([what, f"{size:,}", *(f"{100 * one['efficiency']:.1f}" if one else FAILED for one in found.values())])
+    page.table(["", "iterations", *(f"{p}, %" for p in LOOP_POLICIES)], sorted(rows, key=lambda row: row[0]))
+    for of_paper, (what, size) in zip(("PFor", "RecPFor"), iterations(workers, 1)):
+        paper = {p: [(size, 100 * papers.TABLE_II_IDEAL[of_paper] / row[0])] for p, row in papers.TABLE_II[of_paper].items() if p in LOOP_POLICIES}
+        page.chart(Chart(f"{of_paper}: efficiency by iterations", "iterations", "efficiency, %", points.get(what, {}), log_x=True, papers=paper if workers == 576 else {}))
+        data[f"sizes.{what}"] = points.get(what, {})
+        for policy, line in points.get(what, {}).items() if not o.tiny else ():
+            least = min((later[1] / one[1] for one, later in zip(line, line[1:])), default=1)
+            page.check("C8", f"{what}, {policy}: least of the efficiencies over those with fewer iterations", least, 1, math.inf, "it grows")
+
+
 def loops(run, o, data, page):
     scale = 4096 if o.tiny else 64 if o.quick else 1
     workers = 36 if o.tiny else 576
     page.head(f"PFor and RecPFor, {workers} cores of ITO" + (f", a {scale}th of the papers' iterations" if scale > 1 else ""))
     rows, times = [], {}
-    for what, size in (("pfor", round(4096 * 512 / 36 * workers / scale)), ("recpfor", 1 << round(math.log2(4 * 2**20 / 576 * workers / scale)))):
-        for policy in ("greedy", "stalling_locked_free", "child_full", "stalling", "locked_free"):
+    for what, size in iterations(workers, scale):
+        for policy in LOOP_POLICIES:
             found = run.run([what, "-n", size, "--us", 10], "ito", workers, policy=policy)
             if not found:
                 rows.append([what, policy, FAILED])
@@ -447,12 +477,12 @@ def main(argv):
     p.add_argument("--build", default="build/release")
     p.add_argument("--quick", action="store_true")
     p.add_argument("--tiny", action="store_true")
-    p.add_argument("--only", default="steals,loops,busy,lcs,wavefront,trees,programs,messages", help="some of these parts (default: all)")
+    p.add_argument("--only", default="steals,sizes,loops,busy,lcs,wavefront,trees,programs,messages", help="some of these parts (default: all)")
     p.add_argument("--json", help="write the figures to this file")
     p.add_argument("--page", help="write a page with charts to this file")
     p.add_argument("--keep", metavar="FOLDER", help="keep each run there, and run again only what has another program")
     o = p.parse_args(argv)
-    parts = {"steals": steals, "loops": loops, "busy": busy, "lcs": lcs, "wavefront": wavefront, "trees": trees, "programs": programs, "messages": messages}
+    parts = {"steals": steals, "sizes": sizes, "loops": loops, "busy": busy, "lcs": lcs, "wavefront": wavefront, "trees": trees, "programs": programs, "messages": messages}
 
     def work(data):
         run, page = Runner(o.build, o.keep), Page()

@@ -24,7 +24,7 @@ WIDTH, HEIGHT = 520, 280
 LEFT, RIGHT, TOP, BOTTOM = 70, 16, 12, 46
 ROW, PANEL = 38, 84  # heights: of a row of Dots, of a panel
 UNITS = ("s", "ms", "us", "ns", "%", "x", "GiB", "MB/s", "cycles", "bytes")
-COUNTED = ("workers", "nodes", "threads", "moves", "messages", "blocks", "workers or joins")
+COUNTED = ("workers", "nodes", "threads", "moves", "messages", "blocks", "iterations", "workers or joins")
 
 
 def variables(index):

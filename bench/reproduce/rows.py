@@ -80,7 +80,7 @@ ROWS = (
     base("C5", "child stealing, run to completion", r"^api_policy\.", r"^sim\.(rma|server)\.api_policy$", r"^bench\.pfor$"),
     base("C6", "child stealing, full threads", r"^api_policy\.", r"^stack_pool\.", r"^sim\.(rma|server)\.api_policy$"),
     core("C7", "futures, for one consumer and for many", r"^api_future\.", r"^bench\.lcs$", r"^examples\.wavefront$"),
-    bench("C8", "PFor, RecPFor: efficiency against size, five policies", "loops"),
+    bench("C8", "PFor, RecPFor: efficiency against size, five policies", "sizes", "loops"),
     bench("C9", "PFor, RecPFor: joins, steals, latencies, sizes", "loops"),
     bench("C10", "busy workers and ready joins over time", "busy"),
     bench("C11", "unbalanced tree search", "trees"),

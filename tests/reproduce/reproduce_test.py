@@ -208,7 +208,7 @@ class Scale(unittest.TestCase):
         with tempfile.TemporaryDirectory() as out:
             done = reproduce(None, "--scale", "--tiny", "--only", "steels", "--build", BUILD, "--out", out, tiny=False)
             self.assertEqual(done.returncode, 1)
-            self.assertEqual(done.stderr.strip(), "scale.py: --only steels: none of steals, loops, busy, lcs, wavefront, trees, programs, messages")
+            self.assertEqual(done.stderr.strip(), "scale.py: --only steels: none of steals, sizes, loops, busy, lcs, wavefront, trees, programs, messages")
 
 
 class Input(unittest.TestCase):
