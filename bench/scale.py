@@ -35,22 +35,14 @@ MOST_LATENESS = 0.005
 FAILED = "failed: see standard error"
 STEALS_BY = {True: "the papers'", False: "Godwit's"}
 
-# Distributed continuation stealing (Cluster 2022): table II and section V, 576 cores of ITO.
+# Distributed continuation stealing (Cluster 2022): table II.
 PRINTED_STEAL_US = {"wisteria": 20.7, "ito": 28.8}
-PRINTED_TABLE_2 = {
-    ("pfor", "greedy"): {"time_s": 2.98, "steals": 72.8e3, "outstanding": 8.7e3, "outstanding_us": 14.1},
-    ("recpfor", "greedy"): {"time_s": 8.30, "steals": 475e3, "outstanding": 56.9e3, "outstanding_us": 15.0},
-    ("recpfor", "stalling_locked_free"): {"time_s": 8.33, "steals": 807e3},
-    ("recpfor", "child_full"): {"time_s": 9.31, "steals": 6.0e6},
-}
 
 
 # Why something may be less than printed: by the number of what is asked, or by all of it.
-LOOKS_AT_OWN = "a worker looks at its own waiting threads before it steals: it goes on with them earlier, and steals less"
 REASONS = {
     "V3": "continuations become public only when asked for, and then half of the private ones: there are fewer, larger steals, and so fewer joins that wait",
-    "V2 recpfor, child_full: s": LOOKS_AT_OWN,
-    "V5 recpfor: child_full over stalling": LOOKS_AT_OWN,  # at the papers' size it is so
+    "V2 recpfor, child_full: s": "a worker looks at its own waiting threads before it steals: it goes on with them earlier, and steals less",
 }
 
 
@@ -196,6 +188,7 @@ def steals(run, o, data, page):
     page.say("Word by word, as the papers' steal: look, lock, bounds, claim, the bounds once more (owners take back without the lock), slots, stack, unlock.")
 
 
+PAPERS_NAME = {"pfor": "PFor", "recpfor": "RecPFor"}
 LOOP_POLICIES = ("greedy", "stalling_locked_free", "child_full", "stalling", "locked_free")
 
 
@@ -217,7 +210,8 @@ def sizes(run, o, data, page):
                     points.setdefault(what, {}).setdefault(policy, []).append((size, 100 * one["efficiency"]))
             rows.append([what, f"{size:,}", *(f"{100 * one['efficiency']:.1f}" if one else FAILED for one in found.values())])
     page.table(["", "iterations", *(f"{p}, %" for p in LOOP_POLICIES)], sorted(rows, key=lambda row: row[0]))
-    for of_paper, (what, size) in zip(("PFor", "RecPFor"), iterations(workers, 1)):
+    for what, size in iterations(workers, 1):
+        of_paper = PAPERS_NAME[what]
         paper = {p: [(size, 100 * papers.TABLE_II_IDEAL[of_paper] / row[0])] for p, row in papers.TABLE_II[of_paper].items() if p in LOOP_POLICIES}
         page.chart(Chart(f"{of_paper}: efficiency by iterations", "iterations", "efficiency, %", points.get(what, {}), log_x=True, papers=paper if workers == 576 else {}))
         data[f"sizes.{what}"] = points.get(what, {})
@@ -239,23 +233,22 @@ def loops(run, o, data, page):
                 continue
             t = found["totals"]
             wait = mean_us(found, "outstanding_ns", "outstanding_resumed")
-            printed = PRINTED_TABLE_2.get((what, policy), {}) if scale == 1 else {}
+            known = 2 * t["outstanding_resumed"] >= t["outstanding_joins"] > 0
+            printed = papers.TABLE_II[PAPERS_NAME[what]].get(policy) if scale == 1 else None
             times[what, policy] = found["time_s"]
-            if "time_s" in printed:
-                page.check("V2", f"{what}, {policy}: s", found["time_s"], 0.95 * printed["time_s"], 1.05 * printed["time_s"], printed["time_s"])
-            if "steals" in printed:
-                page.check("V3", f"{what}, {policy}: steals", t["steals"], printed["steals"] / 1.5, 1.5 * printed["steals"], printed["steals"])
-            if "outstanding" in printed:
-                page.check("V3", f"{what}, {policy}: outstanding joins", t["outstanding_joins"],
-                           printed["outstanding"] / 1.5, 1.5 * printed["outstanding"], printed["outstanding"])
-                page.check("V4", f"{what}, {policy}: ready until resumed, us", wait,
-                           printed["outstanding_us"] / 1.5, 1.5 * printed["outstanding_us"], printed["outstanding_us"])
+            if printed:
+                seconds, joins, joins_us, steals_printed = printed[:4]
+                page.check("V2", f"{what}, {policy}: s", found["time_s"], 0.95 * seconds, 1.05 * seconds, seconds)
+                page.check("V3", f"{what}, {policy}: steals", t["steals"], steals_printed / 1.5, 1.5 * steals_printed, steals_printed)
+                page.check("V3", f"{what}, {policy}: outstanding joins", t["outstanding_joins"], joins / 1.5, 1.5 * joins, joins)
+                if known:
+                    page.check("V4", f"{what}, {policy}: ready until resumed, us", wait, joins_us / 1.5, 1.5 * joins_us, joins_us)
             data[f"{what}.{policy}"] = {"n": size, "time_s": found["time_s"], "efficiency": found["efficiency"], "steals": t["steals"],
-                                        "outstanding": t["outstanding_joins"], "outstanding_us": wait, "printed": printed}
+                                        "outstanding": t["outstanding_joins"], "outstanding_us": wait}
             rows.append([what, policy, f"{found['time_s']:.4g}", f"{100 * found['efficiency']:.1f}", f"{t['steals']:,}",
-                         f"{t['outstanding_joins']:,}", f"{wait:.1f}" if t["outstanding_resumed"] else "-", ", ".join(f"{k} {v:g}" for k, v in printed.items()) or "-"])
-    page.table(["", "policy", "time, s", "efficiency, %", "steals", "outstanding joins", "ready until resumed, us", "printed"], rows)
-    greedy, stalling, full = (times.get(("recpfor", p)) for p in ("greedy", "stalling_locked_free", "child_full"))
+                         f"{t['outstanding_joins']:,}", f"{wait:.1f}" if known else "-", f"{seconds} s, {steals_printed:,}, {joins:,}, {joins_us}" if printed else "-"])
+    page.table(["", "policy", "time, s", "efficiency, %", "steals", "outstanding joins", "ready until resumed, us", "printed: time, steals, joins, us"], rows)
+    greedy, stalling, full = (times.get(("recpfor", p)) for p in ("greedy", "stalling", "child_full"))
     if not o.tiny and greedy and stalling:
         page.check("V5", "recpfor: stalling over greedy", stalling / greedy, 1, math.inf, "1.004")
     if not o.tiny and stalling and full:
@@ -271,7 +264,7 @@ def joining_gains(o, data, page, times):
     for name, printed_as, ours, other in (("local collection", "local collection", "stalling", "stalling_locked_free"),
                                           ("greedy join", "greedy join", "greedy", "stalling"),
                                           ("continuation stealing over full threads", "over child stealing, full threads", "greedy", "child_full")):
-        for what, of_paper in (("pfor", "PFor"), ("recpfor", "RecPFor")):
+        for what, of_paper in PAPERS_NAME.items():
             if (what, ours) not in times or (what, other) not in times:
                 continue
             gain = times[what, other] / times[what, ours]
