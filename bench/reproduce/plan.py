@@ -357,7 +357,7 @@ class Planner:
 
     def g10(self):
         of = self.of
-        gups = of("--size 65536 --updates 1024", "--updates 16384", "--updates 262144")
+        gups = of("--size 65536 --updates 1024", "--updates 16384", "--updates 32768")
         gups += f" --ways values,atomics --movable --workers 3 --reps {of(1, 3, 5)}"
         tables = of("--updates 1000 --entries 2048 --look-ups 1000 ", "--quick ", "") + "--workers 9"
         self.add("G10", "Random updates, and directories of a bounded size", [
@@ -368,7 +368,7 @@ class Planner:
     def g11(self):
         of = self.of
         flags = "-n 100 --blocks 1 --size 1 --workers 4 "
-        flags += of("--updates 500 --moves 10", "--updates 20000 --moves 1000", "--updates 1000000 --moves 100000")
+        flags += of("--updates 500 --moves 10", "--updates 20000 --moves 1000", "--updates 100000 --moves 10000")
         self.add("G11", "Updates beside moves", self.by_directory("g11_moves", "global_moves", flags, of(4, 15, 300), 4))
 
     def by_directory(self, name, program, flags, seconds, hosts):
@@ -402,8 +402,8 @@ class Planner:
 
     def g4(self):
         of = self.of
-        flags = of("--runs 2 --moves 50 --words 4096", "--runs 10 --moves 300 --words 4096", "--runs 50 --moves 1000")
-        self.add("G4", "Verified updates beside moves", self.between_hosts("g4", "global_storm", flags, of(4, 12, 120)))
+        flags = of("--runs 2 --moves 50 --words 4096", "--runs 10 --moves 300 --words 4096", "--runs 20 --moves 1000")
+        self.add("G4", "Verified updates beside moves", self.between_hosts("g4", "global_storm", flags, of(4, 12, 50)))
 
     def g13(self):
         of = self.of

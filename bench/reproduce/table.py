@@ -231,7 +231,7 @@ class Runner:
             "note": row.note(),
             "commit": self.commit + ("-dirty" if self.changed else ""),
             "date": time.strftime("%Y-%m-%d", time.gmtime()),
-            "form": self.form,
+            "form": self.form if row.experiments or row.scale else PRESETS[-1],  # tests have one form
             "seconds": round(time.monotonic() - start, 1),
             "decided_by": [row.regex, *row.experiments, *row.scale],
             "claims": found,

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 SOURCE, BUILD = sys.argv[1], sys.argv[2]
 SCRIPT = os.path.join(SOURCE, "scripts", "reproduce")
@@ -117,6 +118,12 @@ class Rows(unittest.TestCase):
             self.assertEqual(list(again.rows), ["U16"])
             self.assertEqual(again.rows["U16"]["status"], "failed")
             self.assertEqual(again.rows["U16"]["why"], ["u16_x: why"])
+
+    def test_rows_of_tests_alone_have_one_form(self):
+        with tempfile.TemporaryDirectory() as out, mock.patch.object(table, "run_tests", return_value={"passed": 3, "skipped": 0, "failed": []}):
+            runner = table.Runner(table.Table(out), "tiny", BUILD, lambda name: [], None)
+            forms = {name: runner.run(rows.BY_NAME[name])["form"] for name in ("U1", "G4")}
+            self.assertEqual(forms, {"U1": "full", "G4": "tiny"})
 
     def test_a_table_that_is_cut_off_is_named(self):
         with tempfile.TemporaryDirectory() as out:
