@@ -1,8 +1,10 @@
 """What is asked of the experiments on the active global address space (G4, G9 to G15). See claims.py."""
 
+import npb
+
 from . import papers
-from .claim import AT_OR_AHEAD, at_least, at_most, by_time, claim, missing
-from .data import measurements, number, variant
+from .claim import at_least, at_most, claim, missing, timed
+from .data import measurements, number, span_of
 
 BOUNDED = 1024  # translations of the paper's bounded caches
 
@@ -129,11 +131,13 @@ def g14(data):
 
 
 def g15(data):
-    for record in data.steps("g15_"):
-        hosts = record["about"].get("hosts", 1)
-        for m in measurements(record):
-            name, most = m["title"].split(":")[0], max(v["workers"] for v in m["variants"])
-            ours, plain = variant(m, "godwit", most), variant(m, f"{most} threads", 0)
-            yield claim(f"{name}, {hosts} host{'s' if hosts > 1 else ''}: verified by the official values", ours is not None, f"{most} workers", f"{name}, {hosts} host{'s' if hosts > 1 else ''}")
-            if hosts == 1 and plain:
-                yield by_time(f"{name}, {most} workers: over as many plain threads", ours, plain, AT_OR_AHEAD, data.busy(record))
+    record = data.get("g15_npb")
+    for name, rounds in record["result"]["rounds"].items() if record else ():
+        title, n = f"{name}, class {record['result']['class']}", f"{len(rounds)} round{'s' if len(rounds) > 1 else ''}"
+        yield claim(f"{title}, one host: verified by the official values", bool(rounds), n, f"{name}, one host")
+        if rounds and "2 hosts" in rounds[0]:
+            yield claim(f"{title}, two hosts: verified by the official values", True, n, f"{name}, two hosts")
+        for what, asked, ratio, enough in npb.ratios(name):
+            if asked and rounds and record["result"]["class"] == "A":  # less is over before anything can be compared
+                middle, low, high = span_of([ratio(r) for r in rounds])
+                yield timed(f"{title}: {what}, {asked}", enough(middle), f"{middle:.3f} ({low:.3f} to {high:.3f} in {n})", data.busy(record))

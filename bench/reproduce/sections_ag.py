@@ -1,6 +1,8 @@
 """From raw data to what stands on the page: the active global address space (G4, G13, G15)."""
 
-from .data import ROUNDS, Content, Dot, Dots, Table, measurements, number, ratio_of, variant
+import npb
+
+from .data import ROUNDS, Content, Dot, Dots, Table, measurements, number, span_of
 
 
 def hosts_of(record):
@@ -61,30 +63,23 @@ def g13(data):
 
 
 def g15(data):
-    c, rows, dots = Content(), [], []
-    for record in data.steps("g15_"):
-        hosts = record["about"].get("hosts", 1)
-        for m in measurements(record):
-            serial = variant(m, "serial")
-            for v in m["variants"]:
-                if ratio := ratio_of(v, serial):
-                    rows.append([m["parameters"]["benchmark"], m["parameters"]["class"], hosts, v["name"], v["workers"] or None,
-                                 v["median_s"], *ratio])
-                    if v is not serial:
-                        beside = f", {v['workers']} workers" if v["workers"] else ""
-                        dots.append(Dot(f"{m['parameters']['benchmark']}, {hosts} host{'s' if hosts > 1 else ''}, {v['name']}{beside}", *ratio))
-            one, most = variant(m, "godwit", 1), variant(m, "godwit", max(v["workers"] for v in m["variants"]))
-            if one and most and most is not one and (gain := ratio_of(one, most)):
-                c.judge(data.busy(record), f"{m['title']}: {most['workers']} workers {number(gain[0])} x as fast as one.")
+    c, rows, dots, record = Content(), [], [], data.get("g15_npb")
+    for name, rounds in record["result"]["rounds"].items() if record else ():
+        for column in npb.COLUMNS:
+            over = [r[column] / r["serial"] for r in rounds if r.get(column)]
+            if over:
+                rows.append([name, column, span_of([r[column] for r in rounds])[0], *span_of(over)])
+            if over and column != "serial":
+                dots.append(Dot(f"{name}, {column}", *span_of(over)))
     c.charts.append(Dots("Time over the serial program", "ratio, x", dots, True, f"{ROUNDS} The paper gives no figures."))
     c.tables.append(
         Table(
-            "NAS Parallel Benchmarks",
-            ["benchmark", "class", "hosts", "program", "workers", "seconds", "over serial", "least", "most"],
+            f"NAS Parallel Benchmarks, class {record['result']['class']}" if record else "NAS Parallel Benchmarks",
+            ["benchmark", "program", "seconds", "over serial", "least", "most"],
             rows,
-            "Each result is verified by NPB's official values. Over serial: time over the serial program's of the same round. On two"
-            " hosts the plain programs run on the first. The paper names the suite, class A on 16 nodes, and gives no figures in its text."
-            " Beside the public C++ version: bench/npb.py.",
+            "Each result is verified by NPB's official values. Over serial: time over the serial program's of the same round. Threads: two of"
+            " std::thread. Godwit: workers of one host. 2 hosts: a worker each. NPB-CPP, the public C++ version, takes part where its sources"
+            " are given. The paper names the suite, class A on 16 nodes, and gives no figures in its text.",
         )
     )
     return c
