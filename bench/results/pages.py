@@ -91,7 +91,7 @@ PAGES = [
     script("itoyori", "Itoyori's programs", "bench/itoyori.py", 900, 200,
            ["src/gas", "bench/peer_sources.py", "bench/itoyori", "bench/nqueens", "bench/global"]),
     script("scale", "The papers' sizes, simulated", "bench/scale.py", 20000, 400,
-           ["bench/scale_program.py", "src/sim", "bench/scale", "bench/pfor", "bench/lcs", "bench/uts"]),
+           ["bench/scale_page.py", "bench/scale_program.py", "src/sim", "bench/scale", "bench/pfor", "bench/lcs", "bench/uts"]),
     script("real", "Simulated and real", "bench/real.py", 700, 280,
            ["bench/scale_program.py", "src/sim", "tools/scale", "bench/scale", "bench/pfor", "bench/uts"]),
     Page("mpi", "script", "bench/pingpong.py", (60, 30), ["bench/pingpong.py", "tests/mpi/pingpong.cpp", "scripts/hosts"],
