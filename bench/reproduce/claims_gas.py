@@ -71,6 +71,9 @@ def g11(data):
                     f"{rows[-1]['moved']:,} of {rows[-1]['moves']:,}")
     else:
         yield missing("updates beside moves", "no several hosts here, or the step failed", "updates beside moves")
+    relay = data.get("g11_moves_relay")
+    for r in measurements(relay, "Updates beside moves")[0]["rows"] if relay else []:
+        yield claim(f"{r['moves']:,} moves, a switch routes by page: no host looks up who has one", r["looked_up"] * 100 < r["updates"], f"{r['looked_up']} times, {r['updates']:,} updates")
 
 
 def g12(data):

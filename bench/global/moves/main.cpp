@@ -405,9 +405,10 @@ void show_trips(bench::program& program, const trips& t, std::uint64_t each) {
 /// False: something was lost.
 bool show_storms(bench::program& program, unsigned workers, const settings& s, std::uint64_t most_moves) {
   std::fprintf(program.out(),
-               "%s updates of %d pages by %u workers, beside moves\n  %10s %10s %12s %12s %12s\n",
+               "%s updates of %d pages by %u workers, beside moves\n"
+               "  %10s %10s %12s %12s %12s %12s %12s\n",
                bench::grouped(s.updates).c_str(), static_cast<int>(storm::pages), workers, "moves", "moved",
-               "updates s", "us per move", "wrong words");
+               "updates s", "us per move", "looked up", "sent on", "wrong words");
   bench::ordered_json rows = bench::ordered_json::array();
   bool right = true;
   const auto show = [&](const storm& what) {
@@ -415,13 +416,22 @@ bool show_storms(bench::program& program, unsigned workers, const settings& s, s
     right = right && o.wrong == 0;
     if (!godwit::is_first_process()) return;
     const double each = what.moves == 0 ? 0 : o.move_seconds * 1e6 / static_cast<double>(what.moves);
-    std::fprintf(program.out(), "  %10llu %10llu %12.4f %12.1f %12llu\n",
+    std::uint64_t looked_up = 0, sent_on = 0;
+    for (const gw::worker_stats& w : gw::last_run_stats()) {
+      looked_up += w.translations;
+      sent_on += w.forwards;
+    }
+    std::fprintf(program.out(), "  %10llu %10llu %12.4f %12.1f %12llu %12llu %12llu\n",
                  static_cast<unsigned long long>(what.moves), static_cast<unsigned long long>(o.moved),
-                 o.seconds, each, static_cast<unsigned long long>(o.wrong));
+                 o.seconds, each, static_cast<unsigned long long>(looked_up),
+                 static_cast<unsigned long long>(sent_on), static_cast<unsigned long long>(o.wrong));
     rows.push_back({{"moves", what.moves},
+                    {"updates", what.updates},
                     {"moved", o.moved},
                     {"updates_s", o.seconds},
                     {"us_per_move", each},
+                    {"looked_up", looked_up},
+                    {"sent_on", sent_on},
                     {"wrong", o.wrong}});
   };
   for (const std::uint64_t m : sweep(most_moves)) show({s.updates, m, 1});
