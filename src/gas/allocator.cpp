@@ -11,6 +11,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -337,6 +339,15 @@ void allocator::other_size(global_address at, std::uint64_t allocated, std::uint
       static_cast<unsigned long long>(freed), where.file, where.line);
 }
 
+void allocator::not_freed(const freed& f, global_address at, std::uint64_t bytes,
+                          const detail::place& where) const {
+  if (f.how == freed_as::done) return;
+  if (f.how == freed_as::twice) freed_twice(at, where);
+  if (f.how == freed_as::other_size) other_size(at, f.allocated, bytes, where);
+  base::fatal("worker %u: deallocate of global:0x%llx at %s:%u, which is not the beginning of an allocation",
+              net_.me(), static_cast<unsigned long long>(at), where.file, where.line);
+}
+
 void allocator::free(global_address at, std::uint64_t bytes, detail::place where) {
   base::happens_before(&freed_before_);
   if (where_.is_shared(at)) return free_shared(at, bytes, where);
@@ -346,36 +357,34 @@ void allocator::free(global_address at, std::uint64_t bytes, detail::place where
 
 void allocator::free_local(global_address at, std::uint64_t bytes, detail::place where) {
   const std::uint32_t home = where_.local_home(at);
-  object_header::mark is;
-  const global_address mark_at = at - sizeof is;
-  net_.get(home, &is, mark_at, sizeof is);
-  if (is.magic == object_header::dead) freed_twice(at, where);
-  if (is.magic != object_header::live)
-    base::fatal(
-        "worker %u: deallocate of global:0x%llx at %s:%u, which is not the beginning of an allocation",
-        net_.me(), static_cast<unsigned long long>(at), where.file, where.line);
-  std::uint64_t allocated = is.bytes;
-  if (is.bytes == object_header::wide)
-    net_.get(home, &allocated, at - sizeof(object_header) - sizeof(wide_part), sizeof allocated);
-  if (allocated != std::max<std::uint64_t>(bytes, 1)) other_size(at, allocated, bytes, where);
-  if (check_.on()) check_.mark_live(at, allocated, false);
-  sites_.erase(at);
+  const returned object = {net_.at<object_header>(at) - 1, &net_.home(home), at, bytes};
   const bool mine = home == net_.me();
-  // whoever else frees the same finds it dead, nearly always
+  if (!net_.is_near(home)) {
+    freed f;
+    if (check_.on()) {  // marked before its home may use it again
+      f = ask_to_free(home, object, false);
+      if (f.how == freed_as::done) check_.mark_live(at, f.allocated, false);
+    }
+    if (f.how == freed_as::done) f = ask_to_free(home, object, true);
+    return not_freed(f, at, bytes, where);
+  }
+  not_freed(look_at(object.header, bytes), at, bytes, where);
+  // Whoever else frees the same finds it dead, nearly always.
   if (mine && !check_.on()) return arena_.free(net_.at(at));
-  // The word `magic` decides between two that free the same: only one finds it alive.
-  if (net_.atomic(home, mark_at + offsetof(object_header::mark, magic), atomic_function::compare_exchange, 4,
-                  object_header::dead, object_header::live) != object_header::live)
-    freed_twice(at, where);
+  if (!kill(object.header)) freed_twice(at, where);
+  if (check_.on()) check_.mark_live(at, std::max<std::uint64_t>(bytes, 1), false);
+  sites_.erase(at);
   if (mine) return retire(at);
-  send_back(at, home);
+  link(object);
 }
 
-void allocator::send_back(global_address at, std::uint32_t home) noexcept {
-  const word& list = net_.home(home).returned;
-  std::uint64_t head = net_.remote_load(home, list);
-  do net_.put(home, at - sizeof(object_header) + offsetof(object_header, next), &head, sizeof head);
-  while (!net_.remote_compare_exchange(home, list, head, at));
+freed allocator::ask_to_free(std::uint32_t home, const returned& object, bool now) const noexcept {
+  const base::unexposed inside;
+  const transport::far::entry& e =
+      net_.port().call(worker_no{home}, free_call, now ? 1 : 0, 0, std::as_bytes(std::span(&object, 1)));
+  freed f;
+  std::memcpy(&f, e.data, sizeof f);
+  return f;
 }
 
 void allocator::free_shared(global_address at, std::uint64_t bytes, detail::place where) {

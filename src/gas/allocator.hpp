@@ -13,6 +13,7 @@
 #include "gas/checks.hpp"
 #include "gas/extents.hpp"
 #include "gas/arena.hpp"
+#include "gas/objects.hpp"
 
 #include <list>
 #include <string>
@@ -80,9 +81,11 @@ class allocator {
   void drain_returned() noexcept;
   void retire(global_address at) noexcept;
   void empty_quarantine(std::uint64_t left) noexcept;
-  /// To its home, another worker.
-  void send_back(global_address at, std::uint32_t home) noexcept;
+  /// Of another host. @p now: not only looked at. One round trip.
+  freed ask_to_free(std::uint32_t home, const returned& object, bool now) const noexcept;
 
+  /// Ends the run if it could not be freed, and says why.
+  void not_freed(const freed& f, global_address at, std::uint64_t bytes, const detail::place& where) const;
   [[noreturn]] void freed_twice(global_address at, const detail::place& where) const;
   [[noreturn]] void other_size(global_address at, std::uint64_t allocated, std::uint64_t freed,
                                const detail::place& where) const;

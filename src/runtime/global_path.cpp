@@ -19,6 +19,7 @@
 #include "base/check.hpp"
 #include "base/world.hpp"
 #include "gas/controls.hpp"
+#include "gas/objects.hpp"
 #include "heap/heap.hpp"
 
 namespace godwit {
@@ -250,6 +251,7 @@ void start_global(std::byte* window, const gas::space& where, const options& opt
   if (job.serves_itself) {
     memory->places = places_of(*w.here().memory, window, where, opts);
     gas::enter_calls(w.calls(), memory->places);
+    gas::enter_object_calls(w.calls(), memory->places);
     gas::enter_control_calls(w.calls(), memory->places);
   }
   detail::hot().memory = static_cast<gas::memory*>(memory);

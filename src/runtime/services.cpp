@@ -3,6 +3,7 @@
 
 #include "base/lock.hpp"
 #include "gas/controls.hpp"
+#include "gas/objects.hpp"
 #include "heap/heap.hpp"
 
 #include <atomic>
@@ -32,6 +33,7 @@ services::services(launch& what, const transport::shm::segment& memory, std::byt
       places_(places_of(memory_, window, what.global_space, what.opts)) {
   sched::enter_calls(calls_, site_);
   gas::enter_calls(calls_, places_);
+  gas::enter_object_calls(calls_, places_);
   gas::enter_control_calls(calls_, places_);
 }
 

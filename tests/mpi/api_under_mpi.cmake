@@ -52,6 +52,7 @@ set(api_mpi_without_global_group GroupMistakes.* Group.UnderEveryPolicyWithFutur
 set(api_mpi_without_global_team TeamMistakes.*)
 set(api_mpi_without_global_begun Begun.AJoinInBetweenIsFoundOut)
 set(api_mpi_without_global_freeze FreezeMistakes.*)
+set(api_mpi_without_global_objects Objects.MistakesAreTold)
 set(api_mpi_without_global_nested Nested.FreesAllItHad Nested.AJoinWhileAnElementIsMadeIsFoundOut)
 set(api_mpi_without_global_spawn_at SpawnAt.UnderEveryPolicy)
 set(api_mpi_without_global_worker_local
@@ -150,7 +151,7 @@ endfunction()
 if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(suites api_cancel api_race api_spawn api_invoke api_future api_reducer api_exception api_migration api_task_group api_foreign api_run stress_stress global_litmus global_move
              global_linearizable global_move_faults global_move_seen global_hints global_rebalance global_on_move
-             global_freeze global_spawn_at global_worker_local global_control global_group global_team global_routed)
+             global_freeze global_spawn_at global_worker_local global_control global_group global_team global_routed global_objects)
   # By default every suite with one MPI, in turn, and those that migrate most with both; the ways besides with one.
   list(GET godwit_mpi_families 0 first)
   list(GET godwit_mpi_families -1 last)
@@ -180,6 +181,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(families_global_hints ${first})
   set(families_global_freeze ${last})
   set(families_global_routed ${first})
+  set(families_global_objects ${last})
   set(families_global_move_faults ${last})
   set(families_global_rebalance ${first})
   set(families_global_on_move ${last})

@@ -230,6 +230,23 @@ int deadlock() {
   });
 }
 
+/// The last worker's object, released by the first: twice, or as another one.
+int bad_release() {
+  return run([] {
+    const auto object = gw::allocate<gw::global_ptr<long>>(1);
+    gw::on_each_worker([object] {
+      if (gw::worker_id() + 1 == gw::worker_count()) gw::put(object, gw::global_new<long>(5));
+    });
+    const auto p = gw::get(object);
+    gw::on_each_worker([p, as_two = std::string(argv_[2]) == "size"] {
+      if (gw::worker_id() != 0) return;
+      if (as_two) gw::deallocate(p, 2);
+      gw::global_delete(p);
+      gw::global_delete(p);
+    });
+  });
+}
+
 // ---- several runs
 // ------------------------------------------------------------------------------------------
 
@@ -521,6 +538,7 @@ int main(int argc, char** argv) {
                                                    {"endless_main", endless_main},
                                                    {"failed_run_in_main", failed_run_in_main},
                                                    {"deadlock", deadlock},
+                                                   {"bad_release", bad_release},
                                                    {"two_runs", two_runs},
                                                    {"many", many},
                                                    {"each", each},

@@ -96,6 +96,8 @@ group_ends() {
   as_plain 2 exception odd; says 'ended with an exception: .*strange'
   as_plain 2 exception_into_main; silent
   as_plain 2 write_to_main; says 'rank [01] \(.*worker [01]: .*local variable'
+  as_plain 2 bad_release twice; says 'worker 0: .* was freed twice, the second time at .*life.cpp:'
+  as_plain 2 bad_release size; says 'worker 0: .* was allocated as 8 bytes, but freed as 16 at .*life.cpp:'
   as_plain 3 deadlock; says 'deadlock: all 3 workers'
   # Between hosts only the one that found it lists its own.
   [ "$hosts" = ranks ] || [ "$(grep -c 'waits at .*life.cpp:[0-9]* ' "$err")" = 2 ] || bad "does not list two waiting threads"

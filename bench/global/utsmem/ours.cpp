@@ -1,5 +1,6 @@
 // Subtrees are threads; leaves are dealt with by their parents. Siblings follow one another by recursion, so
-// that a frame holds one future however many children there are (as in bench/uts/ours.cpp).
+// that a frame holds one future however many children there are (as in bench/uts/ours.cpp). The tree is read
+// through the host's cache: what a worker of another host built lies together there, and comes in one piece.
 
 #include "ours.hpp"
 
@@ -9,6 +10,11 @@ namespace {
 
 using node_ptr = gw::global_ptr<global_node>;
 using child_list = gw::global_ptr<node_ptr>;
+
+template <class T>
+T cached(gw::global_ptr<T> p) {
+  return gw::checkout(p, 1, gw::access::read)[0];
+}
 
 node_ptr build_node(uts::node n, int children);
 
@@ -42,7 +48,7 @@ found traverse_node(global_node n);
 found traverse_children(child_list list, std::uint32_t i, std::uint32_t last) {
   found all;
   for (; i < last; ++i) {
-    const global_node c = gw::get(gw::get(list + i));
+    const global_node c = cached(cached(list + i));
     if (c.children == 0) {
       add_beside(all, c.itself());
     } else if (i + 1 == last) {
@@ -67,8 +73,8 @@ void destroy_below(global_node n);
 
 void destroy_children(child_list list, std::uint32_t i, std::uint32_t last) {
   for (; i < last; ++i) {
-    const node_ptr at = gw::get(list + i);
-    const global_node c = gw::get(at);
+    const node_ptr at = cached(list + i);
+    const global_node c = cached(at);
     gw::global_delete(at);
     if (c.children == 0) continue;
     if (i + 1 == last) return destroy_below(c);
@@ -92,10 +98,10 @@ gw::global_ptr<global_node> build() {
   return children == 0 ? gw::global_new<global_node>(0u, root.random()) : build_node(root, children);
 }
 
-found traverse(gw::global_ptr<global_node> root) { return traverse_node(gw::get(root)); }
+found traverse(gw::global_ptr<global_node> root) { return traverse_node(cached(root)); }
 
 void destroy(gw::global_ptr<global_node> root) {
-  const global_node n = gw::get(root);
+  const global_node n = cached(root);
   gw::global_delete(root);
   if (n.children != 0) destroy_below(n);
 }
