@@ -17,11 +17,12 @@ import unittest
 
 SOURCE = sys.argv[1]
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
+import npb  # noqa: E402
 from reproduce import busy, charts, claims, cli, data, overview, page, papers, plan, rows  # noqa: E402
 
 RAW = json.load(open(os.path.join(SOURCE, "tests", "reproduce", "tiny.json"), encoding="utf-8"))
 RUN = {"preset": "tiny", "workers": 2, "command": "scripts/reproduce --tiny", "date": "2026-01-01", "versions": ["0"], "busy": 0.0}
-TIMES = re.compile(r"(^|_)(s|us|ns|seconds|ticks|cycles|tc_ms|p10|p90|rate)$|^(over_|efficiency|mteps|speed_up|busy$|ready$)")
+TIMES = re.compile(r"(^|_)(s|us|ns|seconds|ticks|cycles|tc_ms|p10|p90|rate)$|^(over_|efficiency|mteps|speed_up|busy$|ready$)|^(serial|threads|godwit \d|\d hosts)( cpu)?$")
 
 
 def rounds(x, chance, of=None):
@@ -30,6 +31,8 @@ def rounds(x, chance, of=None):
         return {k: rounds(v, chance, k) for k, v in x.items()}
     if of == "seconds" and isinstance(x, list) and len(x) == 1:
         return [x[0], *(x[0] * chance.uniform(0.8, 1.2) for _ in range(2))]
+    if of in npb.NAMES:
+        return [x[0], *({k: v * chance.uniform(0.8, 1.2) for k, v in x[0].items()} for _ in range(2))]
     return [rounds(v, chance) for v in x] if isinstance(x, list) else x
 
 
