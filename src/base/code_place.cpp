@@ -204,8 +204,12 @@ std::vector<std::string> code_lines(std::span<const std::uintptr_t> return_addre
 
 bool in_library_header(std::string_view file) noexcept {
   constexpr auto none = std::string_view::npos;
-  return file.starts_with("/usr/include/") || file.find("/include/c++/") != none ||
-         (file.find("/godwit/") != none && file.ends_with(".hpp"));
+  if (file.starts_with("/usr/include/") || file.find("/include/c++/") != none) return true;
+  constexpr std::string_view folder = "/godwit/";  // where the user's program may be, too
+  const auto at = file.rfind(folder);
+  if (at == none || !file.ends_with(".hpp")) return false;
+  const std::string_view rest = file.substr(at + folder.size());
+  return rest.find('/') == none || rest.starts_with("detail/") || rest.starts_with("algorithm/");
 }
 
 std::vector<std::string> lines_of(std::span<const std::uintptr_t> return_addresses, std::size_t most) {

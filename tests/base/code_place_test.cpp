@@ -62,6 +62,8 @@ TEST(code_place, headers_that_others_include) {
   using godwit::base::in_library_header;
   EXPECT_TRUE(in_library_header("/usr/include/c++/12/bits/std_mutex.h"));
   EXPECT_TRUE(in_library_header("/home/me/include/godwit/mutex.hpp"));
+  EXPECT_TRUE(in_library_header("/home/me/godwit/include/godwit/detail/hot.hpp"));
+  EXPECT_FALSE(in_library_header("/home/me/godwit/examples/bodies.hpp")) << "a copy of the project";
   EXPECT_FALSE(in_library_header("/home/me/program.cpp"));
   EXPECT_FALSE(in_library_header(""));
 }

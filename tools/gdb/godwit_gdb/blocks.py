@@ -8,12 +8,12 @@ import gdb
 
 import godwit_gdb.looking as looking
 import godwit_gdb.state as state
+from godwit_gdb.frames import is_header
 from godwit_gdb.text import say
 
 NONE, FREE, SMALL, LARGE = range(4)  # heap::run_kind
 GRAIN = 16  # heap::allocations::grain
 MOST_CALLERS, MOST_LINES = 15, 3
-HEADERS = ("/usr/include/", "/include/c++/", "/godwit/")
 
 
 class Heap:
@@ -91,7 +91,7 @@ class Heap:
             if not pc or len(lines) == MOST_LINES:
                 break
             line = gdb.find_pc_line(pc - 1)
-            if line.symtab is None or any(h in line.symtab.fullname() for h in HEADERS):
+            if line.symtab is None or is_header(line.symtab.fullname()):
                 continue
             text = f"{line.symtab.filename.rsplit('/', 1)[-1]}:{line.line}"
             if not lines or lines[-1] != text:

@@ -102,11 +102,16 @@ def place_of(frame):
     return name, sal.symtab.filename, sal.line
 
 
+def is_header(file):
+    """Of the library or the system: not the user's."""
+    return HEADERS.search(file) is not None or "/include/c++/" in file or file.startswith("/usr/include/")
+
+
 def is_users_place(place):
     """Of a place that a thread wrote down when it began to wait."""
     function, file, _ = place
     name = plain_name(function)
-    return not (is_runtime(name) or name.startswith("std::") or HEADERS.search(file) or "/include/c++/" in file)
+    return not (is_runtime(name) or name.startswith("std::") or is_header(file))
 
 
 def users_frame(newest=None):
