@@ -247,7 +247,7 @@ def busy(run, o, data, page):
 def lcs(run, o, data, page):
     side, workers = (8, 36) if o.tiny else (64, 576) if o.quick else (512, 576)
     page.head(f"LCS, {side} x {side} blocks of 0.340 ms, {workers} cores of ITO")
-    less = min(side, 64)  # under child_full all that wait look around: of 128 x 128 blocks that takes more than an hour here
+    less = min(side, 64)  # under child_full all that wait look around: 128 x 128 blocks had not ended after 16 minutes of CPU
     rows, times = [], {}
     for policy, blocks in (("greedy", side), ("stalling", side), ("greedy", less), ("child_full", less)):
         if (policy, blocks) in times:
