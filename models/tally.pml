@@ -1,18 +1,23 @@
 /* A tally: threads that nobody joins one by one, counted until they have ended. docs/protocols/tally.md
  *
- * What it is: join_records::detach_into, end_part, count_off, await_last; one step per access to a shared word.
+ * What it is: join_records::count_part, detach_into, put_span, end_part, count_off, await_last; one step per access
+ * to a shared word.
  * Members are threads whose parent has left: member 0 and 1 are spawned by the owner, member 2 by member 0. Each
  * has a record: `state` is swapped by the member that ends. Who spawned it detaches the record into the tally, at
  * any moment: while the member runs, or when it has ended. OUTSIDER: member 3 is spawned by a thread that is none,
  * which the owner does not wait for. The owner waits PHASES times, the last time when all have been spawned; then
  * it frees the tally. Every member fails: its record is in the tally's list, which the owner takes.
+ * A record has one word for the number of a part and, with --godwit-span, for the longest chain of who ends.
  * Asserted: whoever comes out of wait finds all members ended that it spawned and that these spawned, and their
- * failures in the list; nobody touches a tally or a record that was freed. Invalid end state: a wait without end.
+ * failures in the list, each with its number; nobody touches a tally or a record that was freed. Invalid end state:
+ * a wait without end.
  *
  * Mutants, must FAIL: COUNT_LATE (a part is counted after its record names the tally), NOT_TAKEN_BACK (one that has
  * ended before is not counted off), TWO_STEPS (read, then written), ABOVE_LATE (what is above is written after the
  * mark that somebody waits), KEEPS_WAITS (the last one leaves the mark), LOOK_AGAIN (the last one looks at the mark
- * after its subtraction), LIST_LATE (counted off before its failure is in the list), DETACH_WITHOUT_CAS.
+ * after its subtraction), LIST_LATE (counted off before its failure is in the list), DETACH_WITHOUT_CAS, NUMBER_LATE
+ * (a part has its number after its record names the tally), SPAN_OVER (who ends writes its span over the number, and
+ * puts the number back if it was detached by then).
  */
 #ifndef PHASES
 #define PHASES 2
@@ -30,6 +35,9 @@
 
 byte state[N];
 bit  begun[N], ended[N], spawned[N], listed[N], gone[N];
+byte word[N];              /* 0, or: */
+#define NUMBER 1
+#define SPAN 2
 byte count;                /* of the tally */
 bit  above, told, freed;   /* what is above is written; the owner is let go */
 
@@ -75,6 +83,9 @@ inline detach_into(m) {
 #ifndef COUNT_LATE
   atomic { TOUCH; count = count + PART };                                      /* TY1 */
 #endif
+#ifndef NUMBER_LATE
+  word[m] = NUMBER;
+#endif
 #ifdef DETACH_WITHOUT_CAS
   atomic { was = state[m] };
   if :: was == NONE -> state[m] = DETACHED :: else fi;
@@ -83,6 +94,9 @@ inline detach_into(m) {
 #endif
 #ifdef COUNT_LATE
   atomic { TOUCH; count = count + PART };
+#endif
+#ifdef NUMBER_LATE
+  word[m] = NUMBER;
 #endif
   if
   :: was == NONE
@@ -107,7 +121,16 @@ proctype member(byte me) {
   :: else
   fi;
   ended[me] = 1;
+#ifdef SPAN_OVER
+  atomic { was = word[me]; word[me] = SPAN };
+#else
+  atomic { if :: word[me] != NUMBER -> word[me] = SPAN :: else fi };             /* TY4 */
+#endif
   atomic { x = state[me]; state[me] = DONE };
+#ifdef SPAN_OVER
+  if :: x == DETACHED && was == NUMBER -> word[me] = NUMBER :: else fi;
+  was = 0;
+#endif
   if
   :: x == DETACHED -> end_part(me)
   :: else
@@ -156,7 +179,7 @@ inline take_failed() {
     TOUCH;
     i = 0;
     do
-    :: i < N -> if :: listed[i] -> listed[i] = 0; gone[i] = 1 :: else fi; i++
+    :: i < N -> if :: listed[i] -> assert(word[i] == NUMBER); listed[i] = 0; gone[i] = 1 :: else fi; i++
     :: else -> break
     od;
     i = 0

@@ -377,10 +377,7 @@ void continuation_worker<P>::complete(ref r) noexcept {
   if constexpr (P::spans) {
     const std::uint64_t span = strand_ends();
     here_.words->stats.span_ns = std::max(here_.words->stats.span_ns, span);
-    below_span_ =
-        here_.is_near(r)
-            ? std::atomic_ref(here_.at<record>(r)->span_ns).exchange(span, std::memory_order_relaxed)
-            : 0;
+    records_.put_span(r, span);
   }
   if (r != here_.root) check_own_stack(here, deque_.sentinel().sp);
   scheduler_stack_.announce(here, iso           ? own_stacks_.top_of(here)
@@ -416,9 +413,6 @@ void continuation_worker<P>::completed_entry(void* arg) {
   bool comes = true;
   const std::uint64_t waiting = w.complete_record(r, head, comes);
   const bool follows = is_image(waiting);
-  if constexpr (P::spans)
-    if (is_detached(waiting) && (w.below_span_ & is_part) != 0)
-      w.here_.template at<record>(r)->part = w.below_span_;
   if (w.account_.traced()) w.account_.note(kind::end, now, r, 0, 0, 0, 0, follows);
   if (!follows) {
     if (is_detached(waiting)) w.ended_detached(r, waiting);

@@ -221,10 +221,9 @@ class continuation_worker final : public worker {
 
   lazy_spawns lazy_spawns_{here_};
   arrivals arrivals_{here_};
-  wait_queue waiting_;            // stalling join
-  stack_range own_stacks_;        // iso
-  std::uintptr_t ended_sp_ = 0;   // own_stack: where the thread that is ending stood
-  std::uint64_t below_span_ = 0;  // spans: what its span replaced: perhaps the number of a part
+  wait_queue waiting_;           // stalling join
+  stack_range own_stacks_;       // iso
+  std::uintptr_t ended_sp_ = 0;  // own_stack: where the thread that is ending stood
   // stacks_stay: stacks that ended here and did not begin here since the pool got some
   unsigned kept_stacks_ = 0;
   unsigned most_kept_stacks_ = 0;

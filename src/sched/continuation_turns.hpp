@@ -171,6 +171,7 @@ ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void*
     t->closure_bytes = static_cast<std::uint32_t>(bytes);
     t->high = level == priority::high;
     t->always_begins = always_begins;
+    if constexpr (P::spans) t->span_ns = span_now();
     if (bytes == sizeof(void*))  // as a rule: and a call of memcpy would be felt
       std::memcpy(t->closure(), closure, sizeof(void*));
     else

@@ -48,8 +48,8 @@ struct record : object {
     ref next_failed;  ///< in the list of a tally: the part that failed before it. W who adds it, before
   };
   union {
-    /// with options::span: longest chain up to the end (before it begins: up to the begin) of the child. W
-    /// child before JN1
+    /// with options::span: longest chain up to the end of the child; of a thread that begins later, up to its
+    /// creation until it begins. W creator, child before JN1 if there is no `part` (TY4)
     std::uint64_t span_ns;
     std::uint64_t made_by;  ///< run to completion: number of the thread that may join. W owner, R owner
     std::uint64_t part;     ///< of a tally: its number, with is_part. W who detaches it, before that

@@ -210,13 +210,19 @@ bool join_records::await_last(ref tally, ref above) noexcept {
   return false;
 }
 
-bool join_records::detach_into(ref r, ref tally) noexcept {
-  // TY1: before the thread can count off
+void join_records::count_part(ref r, ref tally) noexcept {
   const std::uint64_t before = here_.net.remote_fetch_add(
       ref_worker(tally), &here_.home<record>(tally)->references, tally_part + tally_number);
   const std::uint64_t number = before / tally_number | is_part;
   here_.net.remote_put(ref_worker(r), &here_.home<record>(r)->part, &number, sizeof number);
-  return abandon(r, tally);
+}
+
+void join_records::put_span(ref r, std::uint64_t span_ns) noexcept {
+  if (!here_.is_near(r)) return;
+  const std::atomic_ref word(here_.at<record>(r)->span_ns);
+  std::uint64_t before = word.load(std::memory_order_relaxed);
+  while ((before & is_part) == 0 && !word.compare_exchange_weak(before, span_ns, std::memory_order_relaxed)) {
+  }
 }
 
 void join_records::end_part(ref r, ref tally) noexcept {

@@ -54,9 +54,13 @@ class join_records {
   }
   /// True: the last part that is out will go on with @p above. False: none is out.
   bool await_last(ref tally, ref above) noexcept;
-  /// Like detach, but the thread is a part of @p tally until it ends. False: it has ended before, and that is
-  /// still to be counted off.
-  bool detach_into(ref r, ref tally) noexcept;
+  /// One part more, with its number in @p r: before it can count off.
+  void count_part(ref r, ref tally) noexcept;  // TY1
+  /// Like detach, but the thread, which has been counted, is a part of @p tally until it ends. False: it has
+  /// ended before, and that is still to be counted off.
+  bool detach_into(ref r, ref tally) noexcept { return abandon(r, tally); }
+  /// With options::span, by the thread that ends: its longest chain. A part keeps its number instead.
+  void put_span(ref r, std::uint64_t span_ns) noexcept;  // TY4
   /// @p r, complete, was a part: freed or, if it failed, put into the tally's list.
   void end_part(ref r, ref tally) noexcept;
   /// The parts that failed: a list by next_failed, the newest first, which is the caller's.

@@ -229,6 +229,8 @@ void worker::part_ended(ref r, ref tally) noexcept {
 }
 
 void worker::detach_into(ref r, ref tally) noexcept {
+  records_.count_part(r, tally);
+  delay();
   if (!records_.detach_into(r, tally)) part_ended(r, tally);
 }
 

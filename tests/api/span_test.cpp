@@ -60,32 +60,46 @@ TEST(span, work_and_longest_chain) {
   EXPECT_LE(span, work - 2'000'000u * (leaves - 1));
 }
 
-TEST(span, goes_through_locks) {
+/// Longest chain of a run on one worker that is a thread: mutexes and gw::thread are for those.
+template <class Program>
+std::uint64_t span_on_threads(Program program) {
   const char* const asked = std::getenv("GODWIT_SUBSTRATE");
   const std::string substrate = asked != nullptr ? asked : "";
-  unsetenv("GODWIT_SUBSTRATE");  // a mutex in a frame is for threads
+  unsetenv("GODWIT_SUBSTRATE");
   gw::options o;
-  o.workers = 1;  // so that all of them wait for the first
+  o.workers = 1;
   o.substrate = gw::choice::substrate::threads;
   o.span = true;
-  constexpr int threads = 8;
-  gw::run<void>(
-      [] {
-        gw::mutex m;
-        std::array<gw::future<void>, threads> all;
-        for (auto& f : all)
-          f = gw::spawn([&m] {
-            const std::lock_guard hold(m);
-            gw::yield();
-            spin_for(std::chrono::microseconds(2000));
-          });
-        for (auto& f : all) f.join();
-      },
-      o);
+  gw::run<void>(program, o);
   if (!substrate.empty()) setenv("GODWIT_SUBSTRATE", substrate.c_str(), 1);
   std::uint64_t span = 0;
   for (const auto& w : gw::last_run_stats()) span = std::max(span, w.span_ns);
+  return span;
+}
+
+TEST(span, goes_through_locks) {
+  constexpr int threads = 8;
+  const std::uint64_t span = span_on_threads([] {
+    gw::mutex m;
+    std::array<gw::future<void>, threads> all;
+    for (auto& f : all)
+      f = gw::spawn([&m] {  // all of them wait for the first: there is one worker
+        const std::lock_guard hold(m);
+        gw::yield();
+        spin_for(std::chrono::microseconds(2000));
+      });
+    for (auto& f : all) f.join();
+  });
   EXPECT_GE(span, 1'950'000u * threads);  // two clocks
+}
+
+TEST(span, goes_through_the_creation_of_a_thread_that_begins_later) {
+  const std::uint64_t span = span_on_threads([] {
+    spin_for(std::chrono::microseconds(3000));
+    gw::thread t([] { spin_for(std::chrono::microseconds(2000)); });
+    t.join();
+  });
+  EXPECT_GE(span, 4'900'000u);  // two clocks
 }
 
 TEST(span, a_chain_has_no_parallelism) {

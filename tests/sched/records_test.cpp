@@ -213,11 +213,15 @@ TEST_F(join, a_thread_that_is_detached_into_a_tally_is_out_until_it_ends) {
   const ref tally = mine.make_tally();
   EXPECT_FALSE(mine.await_last(tally, 64)) << "none is out";
   const ref runs = mine.make(), ended = mine.make();
+  mine.count_part(runs, tally);
   EXPECT_TRUE(mine.detach_into(runs, tally));
+  theirs.put_span(ended, 1000);
+  mine.count_part(ended, tally);
+  theirs.put_span(ended, 2000);
   EXPECT_EQ(mine.exchange_state(ended, state_done), state_none);
   EXPECT_FALSE(mine.detach_into(ended, tally)) << "and is still to be counted off";
   EXPECT_EQ(mine.look_at_failed(runs).number, 0u);
-  EXPECT_EQ(mine.look_at_failed(ended).number, 1u);
+  EXPECT_EQ(mine.look_at_failed(ended).number, 1u) << "who ends before it is detached keeps its number";
   mine.end_part(ended, tally);
   EXPECT_EQ(mine.count_off(tally), 0u);
   EXPECT_TRUE(mine.await_last(tally, 64));
