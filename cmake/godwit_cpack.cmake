@@ -1,11 +1,15 @@
 # Packages by `cpack`: a .deb of the library, its headers and tools, and one per MPI component, whose only further dependency is that
-# MPI; and a .tar.gz. Dependencies are what dpkg-shlibdeps finds. Included by the top CMakeLists.txt.
+# MPI; and a .tar.gz. Dependencies are what dpkg-shlibdeps finds. `ninja package_source`: a .tar.gz of the sources, without what .gitignore
+# names. Included by the top CMakeLists.txt.
 # packaging/README.md. Test: scripts/package_test.
 set(CPACK_PACKAGE_NAME godwit)
 set(CPACK_PACKAGE_VENDOR godwit)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_GENERATOR TGZ)
+set(CPACK_SOURCE_GENERATOR TGZ)
+set(CPACK_SOURCE_IGNORE_FILES "^${PROJECT_SOURCE_DIR}/(build|out|results|\\.git|core(\\.[0-9]+)?|compile_commands\\.json)(/|$)" /__pycache__/
+    "^${PROJECT_SOURCE_DIR}/packaging/conan/test_package/(build/|CMakeUserPresets)")
 find_program(GODWIT_DPKG_SHLIBDEPS dpkg-shlibdeps)
 mark_as_advanced(GODWIT_DPKG_SHLIBDEPS)
 if(GODWIT_DPKG_SHLIBDEPS)
