@@ -60,7 +60,7 @@ class background_run {
  private:
   friend void detail::submit(background_run*, detail::submission&) noexcept;
   struct intake;
-  std::unique_ptr<intake> in_;
+  std::shared_ptr<intake> in_;  ///< until the last submission has rung
 };
 
 }  // namespace godwit

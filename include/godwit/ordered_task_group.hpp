@@ -10,6 +10,7 @@
 // docs/writing-programs.md. Tests: tests/api/task_group_test.cpp.
 #pragma once
 
+#include <godwit/detail/cancelled.hpp>
 #include <godwit/reducer.hpp>
 #include <godwit/task_group.hpp>
 
@@ -95,9 +96,15 @@ class ordered_task_group {
   /// at its run, would have met first; what others threw is dropped. Otherwise as task_group::wait and
   /// reducer::take.
   void wait(detail::place where = detail::place::here()) const {
-    group_.wait(where);
+    bool refused = false;  // a member was cancelled before it began: what others threw comes first
+    try {
+      group_.wait(where);
+    } catch (const cancelled&) {
+      refused = true;
+    }
     if (const detail::ref first = failures_.take(); first != 0)
       detail::rethrow(first, detail::wait(first, where.file, where.function, where.line));
+    if (refused) throw cancelled();
   }
 
  private:

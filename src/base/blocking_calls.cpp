@@ -240,11 +240,11 @@ bool other_threads() noexcept {
          tasks.st_nlink != 3;
 }
 /// What workers hold, no other worker can give back meanwhile. Another OS thread of the process can: it gets
-/// a second.
+/// ten seconds.
 long wait_for_wake(const row& r, const arguments& a) noexcept {
   const long what = a[1] & FUTEX_CMD_MASK;
   if (what != FUTEX_WAIT && what != FUTEX_WAIT_BITSET) return call(r.number, a);
-  const timespec patience{other_threads() ? 1 : 0, 0};
+  const timespec patience{other_threads() ? 10 : 0, 0};
   const long got = call(r.number, {a[0], FUTEX_WAIT | (a[1] & FUTEX_PRIVATE_FLAG), a[2], address(&patience)});
   return got == -ETIMEDOUT ? would_block : got;
 }

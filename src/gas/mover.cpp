@@ -133,13 +133,13 @@ void mover::bring(std::uint32_t to) {
     close(to);
     const bool came = land(to);
     const std::uint64_t now = base::now_ns();
-    if (came)
-      since = now;  // nobody waited meanwhile
-    else
-      stats_.move_wait_ns += now - began;
+    if (!came) stats_.move_wait_ns += now - began;
     std::erase_if(wave_, [](const flight& f) { return f.at == flight::step::ended; });
+    const bool sent_on =
+        std::any_of(wave_.begin(), wave_.end(), [](const flight& f) { return f.source.sent_on; });
+    if (came || sent_on) since = now;  // that was no waiting for who uses a part
+    if (sent_on) continue;
     if (now - since > patience_ns_) return give_up(to);
-    if (std::any_of(wave_.begin(), wave_.end(), [](const flight& f) { return f.source.sent_on; })) continue;
     if (wave_.empty()) return;
     more.wait();
     stats_.move_wait_ns += base::now_ns() - now;

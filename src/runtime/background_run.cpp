@@ -63,7 +63,7 @@ void background_run::intake::serve() noexcept {
   }
 }
 
-background_run::background_run(const options& base) : in_(std::make_unique<intake>()) {
+background_run::background_run(const options& base) : in_(std::make_shared<intake>()) {
   std::promise<void> begun;
   in_->runs = std::thread([&begun, in = in_.get(), o = base]() mutable {
     o.substrate = choice::substrate::threads;
@@ -102,11 +102,12 @@ void detail::submit(background_run* to, submission& s) noexcept {
   if (to == nullptr)
     base::fatal(
         "a godwit::scheduler was used outside godwit::run: take that of a godwit::background_run there");
-  background_run::intake& in = *to->in_;
-  submission* before = in.newest.load(std::memory_order_relaxed);
+  // Once s is there the run may end it, and whoever waited for that the background_run.
+  const std::shared_ptr<background_run::intake> in = to->in_;
+  submission* before = in->newest.load(std::memory_order_relaxed);
   do s.next = before;  // afterwards s is the run's, and may be gone
-  while (!in.newest.compare_exchange_weak(before, &s, std::memory_order_release, std::memory_order_relaxed));
-  if (before == nullptr) in.ring();
+  while (!in->newest.compare_exchange_weak(before, &s, std::memory_order_release, std::memory_order_relaxed));
+  if (before == nullptr) in->ring();
 }
 
 }  // namespace godwit

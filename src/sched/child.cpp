@@ -300,9 +300,7 @@ void child_worker<P>::finish_task(ref r) noexcept {
   const std::uint64_t now = base::fast_ns();
   records_.stamp_done(r, now);
   if (account_.traced()) account_.note(kind::end, now, r);
-  if (here_.is_near(r)) base::happens_before(here_.at<record>(r));
-  const std::uint64_t before =  // JN1
-      here_.net.remote_exchange(ref_worker(r), &here_.home<record>(r)->state, state_done);
+  const std::uint64_t before = records_.exchange_state(r, state_done);  // JN1
   GODWIT_ASSERT(before != state_done, "a record is completed once");
   if (is_detached(before)) ended_detached(r, before);
 }

@@ -375,9 +375,9 @@ void continuation_worker<P>::complete(ref r) noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if constexpr (P::spans) {
-    const std::uint64_t span = strand_ends();
-    here_.words->stats.span_ns = std::max(here_.words->stats.span_ns, span);
-    records_.put_span(r, span);
+    span_ns_ = strand_ends();
+    here_.words->stats.span_ns = std::max(here_.words->stats.span_ns, span_ns_);
+    records_.put_span(r, span_ns_);
   }
   if (r != here_.root) check_own_stack(here, deque_.sentinel().sp);
   scheduler_stack_.announce(here, iso           ? own_stacks_.top_of(here)

@@ -52,6 +52,7 @@ class continuation_worker final : public worker {
   bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
             const detail::place& where) noexcept override;
   std::uint64_t span_now() const noexcept override;
+  std::uint64_t span_of_ended() const noexcept override { return span_ns_; }
   ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes, priority level,
                     bool always_begins) noexcept override;
   bool run_if_unbegun(ref r) noexcept override;
@@ -232,7 +233,8 @@ class continuation_worker final : public worker {
   bool looks_first_ = false;        // at other workers, then at the own queue
   bool watched_ = false;            // traced, or delayed: threads go by way of the loop
   std::uint64_t strand_from_ns_ = 0;
-  std::uint64_t span_ns_ = 0;  // longest chain up to the strand's begin
+  std::uint64_t span_ns_ =
+      0;  // longest chain up to the strand's begin; between strands, up to the last one's end
 };
 
 }  // namespace godwit::sched

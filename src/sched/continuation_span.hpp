@@ -10,7 +10,7 @@ namespace godwit::sched {
 
 template <class P>
 std::uint64_t continuation_worker<P>::span_of(ref r) const noexcept {
-  return here_.is_near(r) ? here_.at<record>(r)->span_ns : 0;
+  return here_.is_near(r) ? chain_of(here_.at<record>(r)->span_ns) : 0;
 }
 
 template <class P>

@@ -33,7 +33,10 @@ bool continuation_worker<P>::look_at_spawn(bool child_may_leave, bool always_beg
     if (!always_begins) return true;
   }
   check_own_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), detail::hot().bottom[-1].sp);
-  if (thrown) parents_leave();  // EX1; before anybody else's code runs here
+  if (thrown) {
+    parents_leave();                                       // EX1; before anybody else's code runs here
+    if (carried_.scope() != 0) context::look_at_spawns();  // CA4: the child may be stopped, unlike its parent
+  }
   inbox_.serve();
   serve_mailbox();
   delay();

@@ -210,7 +210,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();
   spend(base::step::suspend);
-  records_.forget_published();
+  records_.thread_leaves();
   const parting p = part_from_parent(sp);
   image* im = copy_out(sp, p, why, where);
   im->span_ns = span;

@@ -218,7 +218,7 @@ void continuation_worker<P>::begin_thread(ref r) noexcept {
   block_at(end)->number = r;
   block_at(end)->high = t.high ? 1 : 0;
   base::set_float_control(t.float_control);
-  if constexpr (P::spans) strand_begins(t.span_ns);
+  if constexpr (P::spans) strand_begins(chain_of(t.span_ns));
   announce_stack(sp);
   hot.in_runtime = 0;
   godwit_ctx_start(reinterpret_cast<void*>(sp), fresh_entry, &t);

@@ -101,6 +101,7 @@ void continuation_worker<P>::complete_unbegun(ref r) noexcept {
   here_.release_writes();
   const std::uint64_t waiting = records_.exchange_state(r, state_done);  // JN1
   if (is_detached(waiting)) {
+    const unexposed inside;  // futures in a result that nobody wants are not waited for
     ended_detached(r, waiting);
   } else if (waiting != state_none) [[unlikely]] {
     const unexposed inside;
@@ -135,8 +136,8 @@ detail::word_pair continuation_worker<P>::unbegun_entry(std::uintptr_t r, std::u
     std::exchange(block->at_end, nullptr)(block);  // may suspend
   block->number = block->high = 0;
 
+  me()->complete_unbegun(r);
   continuation_worker& w = *me();
-  w.complete_unbegun(r);
   spawn_slot* const mine = detail::hot().bottom - 1;
   detail::hot().bottom = mine;  // DQ1
   std::atomic_signal_fence(std::memory_order_seq_cst);

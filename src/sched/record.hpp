@@ -57,6 +57,8 @@ struct record : object {
 };
 static_assert(sizeof(record) == 128);
 inline constexpr std::uint64_t is_part = std::uint64_t{1} << 63;  // no span is that long
+/// Of record::span_ns, which may be a part's number.
+constexpr std::uint64_t chain_of(std::uint64_t word) noexcept { return (word & is_part) != 0 ? 0 : word; }
 
 /// Until the child has a result, the room for it holds what goes with somebody else: with a continuation that
 /// is public, or with a thread that has not begun.

@@ -214,7 +214,20 @@ void join_records::count_part(ref r, ref tally) noexcept {
   const std::uint64_t before = here_.net.remote_fetch_add(
       ref_worker(tally), &here_.home<record>(tally)->references, tally_part + tally_number);
   const std::uint64_t number = before / tally_number | is_part;
+  if (here_.opts.span && here_.is_near(r)) {
+    const std::uint64_t chain =
+        std::atomic_ref(here_.at<record>(r)->part).exchange(number, std::memory_order_relaxed);
+    return lift_chain(tally, chain_of(chain));  // of one that has ended
+  }
   here_.net.remote_put(ref_worker(r), &here_.home<record>(r)->part, &number, sizeof number);
+}
+
+void join_records::lift_chain(ref tally, std::uint64_t span_ns) noexcept {
+  if (!here_.is_near(tally)) return;
+  const std::atomic_ref longest(here_.at<record>(tally)->span_ns);
+  std::uint64_t before = longest.load(std::memory_order_relaxed);
+  while (before < span_ns && !longest.compare_exchange_weak(before, span_ns, std::memory_order_relaxed)) {
+  }
 }
 
 void join_records::put_span(ref r, std::uint64_t span_ns) noexcept {
@@ -236,6 +249,7 @@ void join_records::end_part(ref r, ref tally) noexcept {
 }
 
 ref join_records::take_failed(ref tally) noexcept {
+  fetched_of_ = 0;  // these have not been read
   const worker_no home = ref_worker(tally);
   const word* list = &here_.home<record>(tally)->state;
   if (here_.net.remote_load(home, list, std::memory_order_acquire) == 0) return 0;

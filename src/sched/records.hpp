@@ -61,6 +61,8 @@ class join_records {
   bool detach_into(ref r, ref tally) noexcept { return abandon(r, tally); }
   /// With options::span, by the thread that ends: its longest chain. A part keeps its number instead.
   void put_span(ref r, std::uint64_t span_ns) noexcept;  // TY4
+  /// The longest chain of a tally's parts is at least that.
+  void lift_chain(ref tally, std::uint64_t span_ns) noexcept;
   /// @p r, complete, was a part: freed or, if it failed, put into the tally's list.
   void end_part(ref r, ref tally) noexcept;
   /// The parts that failed: a list by next_failed, the newest first, which is the caller's.
@@ -89,8 +91,9 @@ class join_records {
   void will_be_read(ref r) noexcept {
     if (knows_result_) read_from_ = r;
   }
-  /// A thread leaves, perhaps between publishing its result and completing its record.
-  void forget_published() noexcept { published_of_ = 0; }
+  /// A thread leaves, perhaps between publishing its result and completing its record, or between reading one
+  /// and releasing it.
+  void thread_leaves() noexcept { published_of_ = fetched_of_ = 0; }
   /// Of a complete record. Of another host: valid until the next one is read.
   detail::payload payload_of(ref r) const noexcept;
   /// Read a record of another host, and its result. False: it is not complete yet. One round trip, or two.
@@ -100,6 +103,7 @@ class join_records {
   detail::payload fetched_payload() const noexcept;
   /// To an empty region. RA1
   void thread_came() noexcept {
+    fetched_of_ = 0;
     if (!base::planted("join.copies_are_kept")) along_.thread_came();
   }
   /// Other hosts hear of what has been released.
@@ -133,7 +137,7 @@ class join_records {
   const transport::far::entry& complete_far(ref r) noexcept;
   /// Only the waiter: the record has been completed word by word. One round trip.
   const transport::far::entry& bring_waiter(ref image_ref, bool in_answer = false) noexcept;
-  /// The record's last word: when it is done. Near records only; 0 for others.
+  /// When it is done. Near records only; 0 for others.
   void stamp_done(ref r, std::uint64_t now) noexcept {
     if (here_.is_near(r)) here_.at<record>(r)->done_ns = now;
   }
@@ -170,7 +174,8 @@ class join_records {
   // What fetch read from another host; valid until it is called again.
   mutable result_words fetched_{};
   mutable base::own_vector<std::byte> fetched_bytes_;
-  mutable ref fetched_of_ = 0;  // until it is released
+  mutable ref fetched_of_ =
+      0;  // until it is released, or another one is waited for, or a thread leaves or comes
   // The last result that went to another host as a whole, and the record that it will be read for.
   result_words published_{};
   ref published_of_ = 0;       // until a record is completed here, or a thread leaves

@@ -218,6 +218,7 @@ void worker::ended_detached(ref r, std::uint64_t state) noexcept {
   const ref tally = tally_in(state);
   if (tally == 0) return records_.free_unseen(r);
   records_.will_be_read(r);
+  if (here_.opts.span) records_.lift_chain(tally, span_of_ended());
   part_ended(r, tally);
 }
 
@@ -251,6 +252,7 @@ void worker::wait_for_parts(ref tally, const detail::place& where, const char* w
 void worker::parts_are_done(ref tally) noexcept {
   here_.acquire_writes();
   if (here_.is_near(tally)) base::happens_after(here_.at<record>(tally));
+  if (here_.opts.span) joined(tally);
 }
 
 /// A thread that stays on another host is ready: it is as if that were in the worker's own queue.
@@ -266,8 +268,8 @@ void worker::tell_home(ref image_ref) noexcept {
        std::as_bytes(std::span(&image_ref, 1)), {});
 }
 
+/// Also of this worker: a letter counts as work from here on, while the worker may be about to become idle.
 void worker::go_home(ref image_ref) noexcept {
-  if (transport::ref_worker(image_ref) == here_.me) return run_here(image_ref);
   send(transport::ref_worker(image_ref), 0,
        [](const void* closure) {
          const unexposed inside;

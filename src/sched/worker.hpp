@@ -83,6 +83,8 @@ class worker {
   void unpark(detail::waiter* w, detail::wakes by) noexcept;
   /// With options::span: the longest chain up to now of the thread that runs here; without: 0.
   virtual std::uint64_t span_now() const noexcept { return 0; }
+  /// With options::span: of the thread that has ended here last.
+  virtual std::uint64_t span_of_ended() const noexcept { return 0; }
   virtual ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes, priority level,
                             bool always_begins) noexcept;
   // Substrate threads: threads that have not begun are run by who waits for them. docs/protocols/park.md

@@ -290,6 +290,32 @@ TEST(cancel, cleaning_up_may_spawn_while_the_stack_is_unwound) {
   });
 }
 
+TEST(cancel, what_begins_while_the_stack_is_unwound_begins_no_others) {
+  support::for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    const auto begun = gw::global_new<int>(0);
+                    gw::cancel_scope scope;
+                    static_cast<void>(scope.run([&] {
+                      struct cleaner {
+                        gw::global_ptr<int> out;
+                        ~cleaner() {
+                          static_cast<void>(gw::spawn(
+                              [to = out] { gw::spawn([to] { gw::atomic_fetch_add(to, 1); }).join(); }));
+                        }
+                      } at_end{begun};
+                      scope.cancel();
+                      gw::spawn([] {}).join();
+                    }));
+                    const int n = gw::get(begun);
+                    gw::global_delete(begun);
+                    return n;
+                  },
+                  o),
+              0);
+  });
+}
+
 /// As a member of a group does that is cancelled between the group's look and its begin.
 TEST(cancel, a_thread_that_begins_all_the_same_takes_no_exceptions_of_its_parent_along) {
   support::for_each_schedule([](const gw::options& o) {

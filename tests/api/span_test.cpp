@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -35,6 +36,16 @@ void spin_for(std::chrono::microseconds time) {
   }
 }
 
+/// Work, and the longest chain, of the run before.
+std::pair<std::uint64_t, std::uint64_t> work_and_span() {
+  std::uint64_t work = 0, span = 0;
+  for (const auto& w : gw::last_run_stats()) {
+    work += w.work_ns;
+    span = std::max(span, w.span_ns);
+  }
+  return {work, span};
+}
+
 TEST(span, work_and_longest_chain) {
   gw::options o;
   o.workers = 2;
@@ -48,11 +59,7 @@ TEST(span, work_and_longest_chain) {
         spin_for(std::chrono::microseconds(3000));
       },
       o);
-  std::uint64_t work = 0, span = 0;
-  for (const auto& w : gw::last_run_stats()) {
-    work += w.work_ns;
-    span = std::max(span, w.span_ns);
-  }
+  const auto [work, span] = work_and_span();
   // Lower bounds hold however busy the machine is; and what lies on other chains is never part of the
   // longest.
   EXPECT_GE(work, 2'000'000u * leaves + 3'000'000u);
@@ -72,9 +79,7 @@ std::uint64_t span_on_threads(Program program) {
   o.span = true;
   gw::run<void>(program, o);
   if (!substrate.empty()) setenv("GODWIT_SUBSTRATE", substrate.c_str(), 1);
-  std::uint64_t span = 0;
-  for (const auto& w : gw::last_run_stats()) span = std::max(span, w.span_ns);
-  return span;
+  return work_and_span().second;
 }
 
 TEST(span, goes_through_locks) {
@@ -107,11 +112,7 @@ TEST(span, a_chain_has_no_parallelism) {
   o.workers = 2;
   o.span = true;
   EXPECT_EQ(gw::run<long>([] { return chain(200); }, o), 200);
-  std::uint64_t work = 0, span = 0;
-  for (const auto& w : gw::last_run_stats()) {
-    work += w.work_ns;
-    span = std::max(span, w.span_ns);
-  }
+  const auto [work, span] = work_and_span();
   EXPECT_GT(span, 0u);
   EXPECT_LE(span, work);
 }
@@ -122,6 +123,22 @@ TEST(span, results_on_every_schedule) {
     o.span = true;
     EXPECT_EQ(gw::run<long>([] { return fib(16); }, o), 987);
   }
+}
+
+TEST(span, goes_through_the_wait_for_a_group) {
+  support::for_each_schedule([](gw::options o) {
+    o.span = true;
+    gw::run<void>(
+        [] {
+          const gw::task_group g;
+          g.run([] { spin_for(std::chrono::microseconds(2000)); });
+          g.run([] {});
+          g.wait();
+          spin_for(std::chrono::microseconds(3000));
+        },
+        o);
+    EXPECT_GE(work_and_span().second, 4'900'000u);  // two clocks
+  });
 }
 
 TEST(span, a_group_throws_what_its_first_member_threw) {
@@ -149,6 +166,9 @@ TEST(span, a_group_throws_what_its_first_member_threw) {
                   },
                   o),
               0);
+    // Such numbers are no chains.
+    const auto [work, span] = work_and_span();
+    EXPECT_LE(span, work);
   });
 }
 

@@ -285,6 +285,37 @@ TEST(task_group, an_ordered_one_throws_what_a_serial_execution_meets_first) {
   });
 }
 
+TEST(task_group, an_ordered_one_of_a_cancelled_scope_throws_what_a_member_threw) {
+  support::for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    int seen = 0;
+                    for (int round = 0; round < 20; ++round) {
+                      gw::cancel_scope scope;
+                      static_cast<void>(scope.run([&] {
+                        const gw::ordered_task_group g;
+                        try {
+                          g.run([&scope] {
+                            scope.cancel();
+                            throw 1;
+                          });
+                          for (int i = 0; i < 4; ++i) g.run([] { static_cast<void>(fib(4)); });
+                        } catch (const gw::cancelled&) {  // those are not added
+                        }
+                        try {
+                          g.wait();
+                        } catch (int x) {
+                          seen += x;
+                        }
+                      }));
+                    }
+                    return seen;
+                  },
+                  o),
+              20);
+  });
+}
+
 TEST(task_group, what_nobody_waited_for_is_reported) {
   const support::outcome o = support::run_child([] {
     gw::options options;

@@ -97,4 +97,27 @@ TEST(ChildFull, WhoWaitsForAnotherThreadThanItHasCalledGoesOnBefore) {
     EXPECT_EQ(gw::run<int>([] { return in_order(6); }, full(16, seed)), 729) << "seed " << seed;
 }
 
+// A worker that has told another host of a failure then completes members without a value.
+TEST(ChildFull, AMemberThatSucceedsIsNoFailureOfAThreadBefore) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed)
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    int seen = 0;
+                    for (int i = 0; i < 10; ++i) {
+                      try {
+                        gw::spawn_at(gw::worker(1), [] { throw 7; }).join();
+                      } catch (const int& x) {
+                        seen += x;
+                      }
+                      const gw::task_group g;
+                      for (int k = 0; k < 20; ++k) g.run_by<child_full>([] { gw::sim::charge(20'000); });
+                      g.wait();
+                    }
+                    return seen;
+                  },
+                  full(2, seed)),
+              70)
+        << "seed " << seed;
+}
+
 }  // namespace

@@ -413,6 +413,28 @@ TEST(create, a_result_that_nobody_sees_owns_threads_that_still_run) {
   });
 }
 
+TEST(create, a_scope_s_end_begins_who_drops_a_thread_that_still_runs) {
+  everywhere([] {
+    std::atomic<int> ended{0};
+    for (int round = 0; round < 50; ++round) {
+      gw::cancel_scope scope;
+      scope.run([&] {
+        static_cast<void>(gw::create([&] {
+          auto still_runs = gw::create([&] {
+            const gw::cancel_shield to_the_end;
+            for (int k = 0; k < 5; ++k) gw::yield();
+            ++ended;
+          });
+          gw::yield();
+          scope.cancel();
+          return still_runs;
+        }));
+      });
+    }
+    EXPECT_LE(ended, 50);
+  });
+}
+
 TEST(create, a_scope_ends_after_those_that_its_end_begins) {
   everywhere([] {
     std::atomic<int> ran{0};
