@@ -223,7 +223,7 @@ class Planner:
         for policy, w in itertools.product(("greedy", "iso"), of((1, 2), (1, 2, 4), (1, 2, 4, 8))):
             # RecPFor's time does not depend on the policy: long enough to be looked at. No reservation that keeps
             # the workers' own heaps apart: it is larger than all else.
-            flags = f"--kind recpfor -n {of(64, 128, 512)} --us 50 --workers {w} --reps 1 --policies {policy}"
+            flags = f"--kind recpfor -n {of(256, 128, 512)} --us 50 --workers {w} --reps 1 --policies {policy}"
             about = {"policies": [policy], "policy": policy, "workers": w}
             steps.append(Step(f"u16_{policy}_{w}", "pfor", flags, of(1, 2, 4), {"GODWIT_PRIVATE_HEAP": "0"},
                               kind="addresses", about=about))
@@ -356,7 +356,7 @@ class Planner:
         of = self.of
         gups = of("--size 65536 --updates 1024", "--updates 16384", "--updates 32768")
         gups += f" --ways values,atomics --movable --workers 3 --reps {of(1, 3, 5)}"
-        tables = of("--updates 1000 --entries 2048 --look-ups 1000 ", "--quick ", "") + "--workers 9"
+        tables = of("--updates 1000 --entries 2048 --look-ups 1000 ", "--quick ", "--updates 65536 ") + "--workers 9"
         self.add("G10", "Random updates, and directories of a bounded size", [
             Step("g10_gups", "global_gups", gups, of(3, 20, 200), hosts=3, mpi=self.mpis[0], about={"way": "auto"}),
             Step("g10_tables", "global_translations", tables, of(20, 40, 300), hosts=3, mpi=self.mpis[0], about={"way": "auto"}),

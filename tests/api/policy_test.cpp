@@ -445,7 +445,7 @@ TEST(policy, shared_futures_for_several_threads_are_reported_where_nobody_may_wa
 
 /// Not done before somebody waits for it, and for ever only as long as a test may fail.
 long lasts() {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::chrono::steady_clock::now() < end) gw::yield();
   return 1;
 }

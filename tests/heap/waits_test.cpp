@@ -39,7 +39,7 @@ void in_all(F&& body) {
     pids[me] = fork();
     if (pids[me] != 0) continue;
     heap::enter(me);
-    alarm(20);
+    alarm(100);
     _exit(body(me, shared) ? 0 : 1);
   }
   for (const pid_t pid : pids) {
@@ -79,7 +79,7 @@ TEST(Waits, TimedAndRecursiveMutex) {
   };
   in_all<both>([](std::uint32_t, both& b) {
     for (int i = 0; i < 100; ++i) {
-      while (!b.m.try_lock_for(std::chrono::seconds(20))) return false;
+      while (!b.m.try_lock_for(std::chrono::seconds(100))) return false;
       const std::lock_guard again(b.m);
       ++b.n;
       linger();
@@ -103,7 +103,7 @@ TEST(Waits, ConditionVariable) {
       std::unique_lock l(r.m);
       if (i % 2 == 0)
         r.c.wait(l, [&] { return r.turn % workers == me; });
-      else if (!r.c.wait_for(l, std::chrono::seconds(20), [&] { return r.turn % workers == me; }))
+      else if (!r.c.wait_for(l, std::chrono::seconds(100), [&] { return r.turn % workers == me; }))
         return false;
       ++r.turn;
       r.c.notify_all();

@@ -91,7 +91,7 @@ function(godwit_add_api_mpi_test suite ranks mode)
     list(APPEND without ${api_mpi_long_${suite}})
   endif()
   list(JOIN without ":" without)
-  godwit_add_mpi_test(NAME mpi.${suite}.${mode} RANKS ${ranks} TIMEOUT 240 FAMILIES ${ARGN}
+  godwit_add_mpi_test(NAME mpi.${suite}.${mode} RANKS ${ranks} TIMEOUT 600 FAMILIES ${ARGN}
                       COMMAND $<TARGET_FILE:${suite}> --gtest_brief=1 --gtest_filter=-${without})
   if(godwit_mpi_tests)
     # The seed is part of what the suites keep on the heap before run: it must be as long in all ranks.
@@ -141,10 +141,10 @@ function(godwit_add_api_hosts_test suite family hosts)
     set(companions GODWIT_COMPANIONS=2)
   endif()
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/scripts/hosts --hosts ${hosts} --ranks-per-host ${ranks} --mpi ${family}
-                                --timeout 230 -- env STRESS_SEED=11 STRESS_RUNS=40 ${api_mpi_short} ${companions}
+                                --timeout 590 -- env STRESS_SEED=11 STRESS_RUNS=40 ${api_mpi_short} ${companions}
                                 ${api_hosts_env_${suite}}
                                 $<TARGET_FILE:${suite}> --gtest_brief=1 --gtest_filter=${filter})
-  set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77
+  set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 600 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77
                        ENVIRONMENT "GODWIT_QUIET=1;GODWIT_OUTPUT=all")
 endfunction()
 
@@ -344,7 +344,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
     # The rig itself. Its plain MPI programs can stay in MPICH 4.0's MPI_Finalize (docs/cluster.md): by hand only.
     if(TARGET global_routed)
       add_test(NAME mpi.hosts.switch.openmpi COMMAND ${PROJECT_SOURCE_DIR}/tests/mpi/switch_test.sh $<TARGET_FILE:global_routed>)
-      set_tests_properties(mpi.hosts.switch.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others}
+      set_tests_properties(mpi.hosts.switch.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 600 ${godwit_mpi_beside_others}
                            SKIP_RETURN_CODE 77)
     endif()
     if(main_build AND TARGET example_fib)  # what the simulator says of a real run's start and end
@@ -353,10 +353,10 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       target_include_directories(mpi_collectives_expected PRIVATE ${PROJECT_SOURCE_DIR}/src)
       add_test(NAME mpi.hosts.collectives.openmpi COMMAND ${PROJECT_SOURCE_DIR}/tests/mpi/collectives_test.sh
                                                           $<TARGET_FILE:mpi_collectives_expected> $<TARGET_FILE:example_fib> 5)
-      set_tests_properties(mpi.hosts.collectives.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others}
+      set_tests_properties(mpi.hosts.collectives.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 600 ${godwit_mpi_beside_others}
                            SKIP_RETURN_CODE 77)
     endif()
     add_test(NAME mpi.hosts.rig.openmpi COMMAND ${PROJECT_SOURCE_DIR}/tests/mpi/hosts_test.sh openmpi)
-    set_tests_properties(mpi.hosts.rig.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77)
+    set_tests_properties(mpi.hosts.rig.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 600 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77)
   endif()
 endif()

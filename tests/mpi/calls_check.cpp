@@ -65,7 +65,7 @@ long together() {
   const auto& here = gw::sched::this_worker().here();
   gw::rank prepared{0, 0};
   for (const auto begin = gw::base::now_ns();
-       prepared.count == 0 && gw::base::now_ns() - begin < 2'000'000'000;)
+       prepared.count == 0 && gw::base::now_ns() - begin < 60'000'000'000;)
     here.net.remote_get(gw::transport::worker_no{1}, &prepared, &here.words->rank_call.here, sizeof prepared);
   asks.join();
   return prepared.number == 1 && prepared.count == 2 ? 1 : 0;

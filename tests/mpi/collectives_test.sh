@@ -13,10 +13,11 @@ why=$("$hosts" --mpi openmpi --check 2>&1) || { status=$?; echo "collectives_tes
 mpicc.openmpi -O2 -Wall -Werror -shared -fPIC "$here/collectives.c" -o "$work/count.so"
 for n in 2 3; do
   for each in 1 2; do
-    for _ in 1 2 3; do  # on a busy machine RMA may look as if it went on while its target computes: then a window is made, too
+    for _ in {1..20}; do  # on a busy machine RMA may look as if it went on while its target computes: then a window is made, too
       "$hosts" --hosts $n --ranks-per-host $each --mpi openmpi --timeout 60 -- env LD_PRELOAD="$work/count.so" "$@" > "$work/out" 2>&1 || { cat "$work/out"; exit 1; }
       if grep -q 'way: server' "$work/out"; then break; fi
     done
+    grep -q 'way: server' "$work/out" || { echo "collectives_test: SKIPPED: this machine is so busy that RMA goes on while its target computes"; exit 77; }
     # Counters are as long as their values, in all ranks alike.
     grep '^collective:' "$work/out" | awk '$2 == "Gather" && $4 > 8 && $4 < 508 { $4 = "8 and counters" } { print }' |
       sort | uniq -c | sed 's/^ *//' > "$work/seen"

@@ -21,7 +21,7 @@ if(NOT GODWIT_SANITIZE MATCHES "thread")
   endif()
   foreach(workers ${far_suite_near})
     add_test(NAME mpi.far.near.${workers} COMMAND mpi_far_suite near ${workers})
-    set_tests_properties(mpi.far.near.${workers} PROPERTIES LABELS mpi TIMEOUT 120 ENVIRONMENT "${env}"
+    set_tests_properties(mpi.far.near.${workers} PROPERTIES LABELS mpi TIMEOUT 330 ENVIRONMENT "${env}"
                          PASS_REGULAR_EXPRESSION "far_suite ok")
   endforeach()
 
@@ -34,7 +34,7 @@ if(NOT GODWIT_SANITIZE MATCHES "thread")
       list(GET families ${far_suite_turn} families)
     endif()
     foreach(ranks ${far_suite_ranks})
-      godwit_add_mpi_test(NAME mpi.far.${way} RANKS ${ranks} FAMILIES ${families}
+      godwit_add_mpi_test(NAME mpi.far.${way} RANKS ${ranks} TIMEOUT 330 FAMILIES ${families}
                           COMMAND $<TARGET_FILE:mpi_far_suite> ${way})
     endforeach()
     if(NOT main_build AND NOT GODWIT_ALL_MPI_TESTS)
@@ -49,14 +49,14 @@ if(NOT GODWIT_SANITIZE MATCHES "thread")
         set(launcher openmpi)  # Debian's; under that name it calls itself OpenRTE
       endif()
       set(name mpi.hosts.far.${way}.${family})
-      add_test(NAME ${name} COMMAND ${far_suite_hosts} --hosts 2 --mpi ${launcher} --timeout 110 --
+      add_test(NAME ${name} COMMAND ${far_suite_hosts} --hosts 2 --mpi ${launcher} --timeout 310 --
                                     $<TARGET_FILE:mpi_far_suite> ${way})
       set(far_suite_env ${env})
       if(GODWIT_SANITIZE MATCHES "address")
         list(FILTER far_suite_env INCLUDE REGEX "^ASAN_OPTIONS=")
         set(far_suite_env "${far_suite_env}:detect_leaks=0")
       endif()
-      set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 120 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77
+      set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 330 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77
                            ENVIRONMENT "${far_suite_env}")
     endforeach()
   endforeach()

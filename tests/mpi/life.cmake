@@ -18,7 +18,7 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND godwit_mpi_families)
     endif()
     set(name mpi.life.${group}.${family}${mode})
     add_test(NAME ${name} COMMAND ${life_here}/life_test.sh $<TARGET_FILE:mpi_life> ${family} ${group} ${ARGN})
-    set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 240 SKIP_RETURN_CODE 77
+    set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 900 SKIP_RETURN_CODE 77
                          ENVIRONMENT "LIFE_ALL=$<BOOL:${GODWIT_ALL_MPI_TESTS}>")
   endfunction()
 

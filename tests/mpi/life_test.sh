@@ -12,7 +12,7 @@ life_begin "$1"
 life_family "$2" || { echo "life_test: no mpirun of $2 here"; exit 77; }
 original=$1 family=$2 group=$3
 hosts=${4:-auto} way=${5:-auto}
-failed=0 tested=0 limit=20
+failed=0 tested=0 limit=100
 settings=()
 export LIFE_PIDS=$work/pids
 
@@ -152,6 +152,8 @@ group_threads() {
 group_signals() {
   local signal how who
   mpi_files=ignore
+  # Who is told to end has time to say so. (Open MPI's mpirun sleeps for all of it, before it kills: else a second.)
+  export OMPI_MCA_odls_base_sigkill_timeout=5 PRTE_MCA_odls_base_sigkill_timeout=5
   for signal in INT TERM; do
     for how in busy asleep; do
       under 2 endless $how; all_here 2 || { life_kill; continue; }
@@ -162,6 +164,7 @@ group_signals() {
       says 'interrupted by signal (2|15)'
     done
   done
+  unset OMPI_MCA_odls_base_sigkill_timeout PRTE_MCA_odls_base_sigkill_timeout
   for how in busy asleep; do
     for who in 0 1; do
       [ "${LIFE_ALL:-0}" = 1 ] || [ "$how$who" = busy0 ] || [ "$how$who" = asleep1 ] || continue
@@ -209,7 +212,6 @@ group_ranks() {
   what='maps, plain' repeat="$program maps"; plain 1 maps; [ "$(cat "$work/plain.out")" = "MPI before run: no, after: no" ] || bad "a plain start loads MPI"
   under 2 maps; ended 0; prints "MPI before run: no, after: loaded"
   # The others wait in run for one that has left.
-  limit=8
   for who in 0 1; do
     under 2 leaves_early $who 0; ended any
     under 2 leaves_early $who 4; ended any
@@ -219,7 +221,7 @@ group_ranks() {
   mpi_files=ignore
   # MPICH: the others wait in MPI_Init, Hydra does not mind, and nobody can tell.
   [ "$family" = mpich ] || { under 2 absent 1 4; ended any; }
-  mpi_files=count limit=20
+  mpi_files=count
 }
 group_options() {
   local setting

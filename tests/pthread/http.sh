@@ -17,7 +17,7 @@ s.serve_forever()
 P
 "$launcher" /usr/bin/python3 "$dir/serve.py" "$dir" &
 server=$!
-for _ in $(seq 100); do [ -e "$dir/port" ] && break; sleep 0.1; done
+for _ in $(seq 600); do [ -e "$dir/port" ] && break; sleep 0.1; done
 timeout 60 ab -q -n 600 -c 20 "http://127.0.0.1:$(cat "$dir/port")/page" >"$dir/ab" 2>&1 || { cat "$dir/ab"; exit 1; }
 grep -E "Complete|Failed|Requests per|Document Length" "$dir/ab"
 grep -qE "Failed requests: +0" "$dir/ab" && grep -qE "Complete requests: +600" "$dir/ab" || exit 1

@@ -271,7 +271,7 @@ class BusyMachine(unittest.TestCase):
         try:
             others = busy.Others()
             start = others._from
-            burn = "import time\nwhile time.process_time() < 0.4: pass\ntime.sleep(0.4)"
+            burn = "import time\nwhile time.process_time() < 0.4: pass\ntime.sleep(60)"
             # A daemon: its parent ends without waiting for it, below a process that lives on.
             keeper = subprocess.Popen(["/bin/sh", "-c", f"{sys.executable} -c '{burn}' & {sys.executable} -c '{burn}' & sleep 60; :"],
                                       start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

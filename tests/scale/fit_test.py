@@ -59,7 +59,7 @@ def main():
         measured = NEAR | (FAR if shutil.which("mpirun") else set())
         for key in measured:
             value, why = found[key]
-            assert re.fullmatch(r"[0-9.e+]+", value) and why and "not measured" not in why, (key, value, why)
+            assert re.fullmatch(r"[0-9.e+-]+", value) and why and "not measured" not in why, (key, value, why)
         for key in ("look_ns", "spin_ns", "wake_ns", "near_steal_ns", "suspend_ns"):
             assert 0 < float(found[key][0]) < 1e9, (key, found[key])
         value, why = found["instructions_per_ns"]

@@ -155,7 +155,7 @@ struct first_of_three : testing::Test {
 };
 
 TEST_F(first_of_three, asks_when_all_its_workers_have_been_idle_for_a_while) {
-  all.here(0).opts.spin_us = 1'000'000;
+  all.here(0).opts.spin_us = ~0u;
   a.idle.become_idle();
   EXPECT_EQ(wave(), wave_none);
   const std::uint64_t since = godwit::base::now_ns();

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -221,7 +223,7 @@ TEST(simulated_hosts, hosts_pay_for_an_allocation_at_once) {
 TEST(simulated_hosts, slow_networks_take_longer) {
   std::uint64_t ns[2];
   for (const bool slow : {false, true}) {
-    const std::string name = testing::TempDir() + "godwit_slow_networks.ini";
+    const std::string name = testing::TempDir() + "godwit_slow_networks." + std::to_string(getpid());
     std::ofstream(name) << "latency_ns = " << (slow ? 300'000 : 1'000) << "\n";
     gw::options o = on_hosts(8, 8, gw::choice::way::server);
     o.sim_machine = name;

@@ -82,7 +82,7 @@ outcome run_child(const std::function<int()>& body, const std::function<void(pid
   o.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   // What died with its parent needs a moment to be seen dead.
   const auto ended = clock::now();
-  while (!group_gone(pid) && clock::now() - ended < std::chrono::seconds(2)) usleep(1000);
+  while (!group_gone(pid) && clock::now() - ended < std::chrono::seconds(20)) usleep(1000);
   if (!group_gone(pid)) {
     o.left_behind = 1;
     kill(-pid, SIGKILL);

@@ -87,7 +87,7 @@ TEST(mutex, works_with_the_standards_guards) {
             std::lock(one, two);
             ++both;
           }
-          std::unique_lock timed(c, 1s);
+          std::unique_lock timed(c, 100s);
           EXPECT_TRUE(timed.owns_lock());
         }
       });

@@ -105,7 +105,7 @@ TEST(OpenFlow, AConversation) {
   fake_switch s;
   std::thread other([&] { s.accept_and_say(hello); });
   net::openflow o;
-  EXPECT_TRUE(o.connect(s.at, 5'000'000'000));
+  EXPECT_TRUE(o.connect(s.at, 60'000'000'000));
   other.join();
   EXPECT_EQ(s.hear(8), hello);
   o.set_block(5, host);

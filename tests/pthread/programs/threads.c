@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include <limits.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -49,6 +50,11 @@ static void* set_flag(void* a) {
   usleep(2000);
   __atomic_store_n((int*)a, 1, __ATOMIC_SEQ_CST);
   return NULL;
+}
+static sem_t go;
+static void* set_flag_when_told(void* a) {
+  while (sem_wait(&go) != 0) CHECK(errno == EINTR);
+  return set_flag(a);
 }
 static void* own_name(void* a) {
   (void)a;
@@ -122,13 +128,15 @@ int main(void) {
   CHECK(pthread_create(&t[0], &attr, set_flag, &done) == 0);
   while (!__atomic_load_n(&done, __ATOMIC_SEQ_CST)) sched_yield();
   done = 0;
-  CHECK(pthread_create(&t[0], NULL, set_flag, &done) == 0);
+  sem_init(&go, 0, 0);
+  CHECK(pthread_create(&t[0], NULL, set_flag_when_told, &done) == 0);
   CHECK(pthread_tryjoin_np(t[0], NULL) == EBUSY);
   CHECK(pthread_detach(t[0]) == 0 && pthread_join(t[0], NULL) == EINVAL);
+  sem_post(&go);
   while (!__atomic_load_n(&done, __ATOMIC_SEQ_CST)) sched_yield();
 
   pthread_create(&t[0], NULL, set_flag, &done);
-  struct timespec at = after_ms(5000);
+  struct timespec at = after_ms(60000);
   CHECK(pthread_timedjoin_np(t[0], NULL, &at) == 0);
   pthread_create(&t[0], NULL, forever, NULL);
   at = after_ms(5);
