@@ -233,8 +233,8 @@ class continuation_worker final : public worker {
   bool looks_first_ = false;        // at other workers, then at the own queue
   bool watched_ = false;            // traced, or delayed: threads go by way of the loop
   std::uint64_t strand_from_ns_ = 0;
-  std::uint64_t span_ns_ =
-      0;  // longest chain up to the strand's begin; between strands, up to the last one's end
+  // Longest chain up to the strand's begin; between strands, up to the last one's end.
+  std::uint64_t span_ns_ = 0;
 };
 
 }  // namespace godwit::sched

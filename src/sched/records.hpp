@@ -174,8 +174,8 @@ class join_records {
   // What fetch read from another host; valid until it is called again.
   mutable result_words fetched_{};
   mutable base::own_vector<std::byte> fetched_bytes_;
-  mutable ref fetched_of_ =
-      0;  // until it is released, or another one is waited for, or a thread leaves or comes
+  // Until it is released, or another one is read, or a thread leaves or comes.
+  mutable ref fetched_of_ = 0;
   // The last result that went to another host as a whole, and the record that it will be read for.
   result_words published_{};
   ref published_of_ = 0;       // until a record is completed here, or a thread leaves

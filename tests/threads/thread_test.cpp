@@ -413,6 +413,7 @@ TEST(create, a_result_that_nobody_sees_owns_threads_that_still_run) {
   });
 }
 
+/// If its end waited there, with sanitizers the worker's own checks would end the run.
 TEST(create, a_scope_s_end_begins_who_drops_a_thread_that_still_runs) {
   everywhere([] {
     std::atomic<int> ended{0};
