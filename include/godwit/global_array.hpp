@@ -157,7 +157,14 @@ class global_array : public detail::global_elements<T, false> {
     at_ = allocate<T>(n, d, alignof(T) > 64 ? alignof(T) : 64, where);
     size_ = n;
     run_ = detail::hot_run();
-    if constexpr (detail::owning_element<T>) detail::fill_empty<T>(this->span());
+    if constexpr (detail::owning_element<T>) {
+      try {
+        detail::fill_empty<T>(this->span());  // throws in a cancelled scope
+      } catch (...) {
+        deallocate(this->at_, n);
+        throw;
+      }
+    }
   }
   /// @p n copies of @p value, written by as many threads as are worth it: the calling thread may go on at
   /// another worker.

@@ -14,6 +14,7 @@
 // tests/global/map_owning_test.cpp. See docs/containers.md.
 #pragma once
 
+#include <godwit/cancel.hpp>
 #include <godwit/detail/global_elements.hpp>
 #include <godwit/detail/global_owner.hpp>
 #include <godwit/global_array.hpp>
@@ -133,8 +134,10 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
 
   /// Quiet. Remove all entries; the room stays. By as many threads as are worth it. Values that own something
   /// are destroyed by the workers that have their buckets, all at once (here, if there are no more than a few
-  /// buckets): the calling thread may go on at another worker. Cost then: a message per worker.
+  /// buckets): the calling thread may go on at another worker. Also in a cancelled scope. Cost then: a
+  /// message per worker.
   void clear() {
+    const cancel_shield whole;  // destroyed but not yet cleared, values would be destroyed again
     const table t = this->table_now();
     destroy_values();
     detail::fill_parallel<std::uint64_t>(words_of(t), 0);
@@ -212,7 +215,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   static void free_table(const table& t) noexcept {
     if (t.at != 0) deallocate(global_ptr<std::byte>(t.at), t.buckets * base::bucket_bytes);
   }
-  /// Of values that own something. Their slots stay as they are, so the table must be cleared or freed next.
+  /// Of values that own something. The table must be cleared or freed next.
   void destroy_values() const noexcept {
     if constexpr (base::owning) {
       if (none_counted()) return;
@@ -231,6 +234,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   static void destroy_in(address at) noexcept {
     typename base::template image_of<base::bucket_bytes> b;
     get(global_ptr<std::uint64_t>(at), b.words, base::bucket_bytes / 8);
+    put(global_ptr<std::uint64_t>(at), b.words[0] & ~base::all_slots);  // before: nobody destroys them again
     const auto destroy = [](const K&, const V& value) { std::destroy_at(std::addressof(value)); };
     base::visit_bucket(b.words, destroy);
   }

@@ -158,6 +158,19 @@ TEST(MapOwning, ReserveAndRehashMoveValuesByTheirBytes) {
   every_value_once(reserve_and_rehash_move_values_by_their_bytes);
 }
 
+std::uint64_t clear_in_a_cancelled_scope(witness_counts& counts) {
+  owning_map m(100);
+  for (int i = 0; i < 600; ++i) m.insert(i, witness(i, counts.data()));
+  gw::cancel_scope scope;
+  scope.cancel();
+  m.clear();
+  WANT(counts.all() == 600);
+  const gw::cancel_shield look;
+  WANT(m.empty());
+  return std::uint64_t{600};
+}
+TEST(MapOwning, IsClearedInACancelledScopeToo) { every_value_once(clear_in_a_cancelled_scope); }
+
 std::uint64_t for_each_looks_at_values_and_may_spawn(witness_counts& counts) {
   owning_map m(100);
   for (int i = 0; i < 300; ++i) m.insert(i, witness(i, counts.data()));

@@ -171,6 +171,12 @@ TEST(Nested, FreesAllItHad) {
       v.push_back(upto(10));
       v.pop_back();
       v.resize(100);
+      const auto never = [] {
+        gw::cancel_scope scope;
+        scope.cancel();
+        gw::global_array<numbers> a(1'000'000, gw::distribution::blocked());
+      };
+      WANT_THROW(never(), gw::cancelled, "cancelled");
       gw::replace(&v[3], upto(100));
       static_cast<void>(gw::take(&v[4]));
       gw::global_vector<gw::global_map<int, int>> maps(20, gw::distribution::blocked());
