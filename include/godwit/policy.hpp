@@ -59,12 +59,9 @@ struct child_on_own_stack {
   }
 };
 
-/// Call @p f, and put what comes of it into the record of a task; one that is cancelled does not begin.
+/// Call @p f, and put what comes of it into the record of a task.
 template <class R, class F>
-void run_into(ref record, F&& f) {
-  if constexpr (!std::is_same_v<R, always_begins>)
-    if (is_cancelled()) [[unlikely]]
-      return publish(record, outcome::cancelled, nullptr, 0);
+void call_into(ref record, F&& f) {
   ref error = 0;
   try {
     if constexpr (std::is_void_v<R>) {
@@ -78,6 +75,56 @@ void run_into(ref record, F&& f) {
   }
   if (error != 0) publish_error(record, error);
 }
+
+/// The same, but one that is cancelled does not begin.
+template <class R, class F>
+void run_into(ref record, F&& f) {
+  if constexpr (!std::is_same_v<R, always_begins>)
+    if (is_cancelled()) [[unlikely]]
+      return publish(record, outcome::cancelled, nullptr, 0);
+  call_into<R>(record, std::forward<F>(f));
+}
+
+/// A callable and its arguments as codecs wrote them. What they own has no owner but these bytes, so they are
+/// read once, whatever comes of it: call(bytes are taken out), or their destructor.
+template <class F, class... Args>
+class encoded_call {
+ public:
+  encoded_call(const void* bytes, std::size_t size) noexcept : bytes_(bytes), size_(size) {}
+  encoded_call(const encoded_call&) = delete;
+  encoded_call& operator=(const encoded_call&) = delete;
+  ~encoded_call() {
+    if (bytes_ == nullptr) return;
+    try {
+      take([](F&&, std::tuple<Args...>&&) {});
+    } catch (...) {  // a codec's: who let go of it has an error already
+    }
+  }
+  /// Somebody else has them now.
+  void gone() noexcept { bytes_ = nullptr; }
+  /// Throws what a codec threw; or cancelled, as run_into does not begin. @p taken(): the bytes are needed no
+  /// more.
+  template <class R, class Taken>
+  R call(Taken&& taken) {
+    return take([&](F&& f, std::tuple<Args...>&& args) -> R {
+      taken();
+      if constexpr (!std::is_same_v<R, always_begins>) throw_cancelled();
+      return std::apply(std::move(f), std::move(args));
+    });
+  }
+
+ private:
+  template <class Then>
+  decltype(auto) take(Then&& then) {
+    reader r(static_cast<const std::byte*>(std::exchange(bytes_, nullptr)), size_);
+    F f = r.get<F>();
+    std::tuple<Args...> args{r.get<Args>()...};  // in order: braces
+    return then(std::move(f), std::move(args));
+  }
+
+  const void* bytes_;
+  const std::size_t size_;
+};
 
 /// What a thread runs that begins later, perhaps at another worker, from the bytes that came along.
 struct task_entries {
@@ -94,12 +141,8 @@ struct task_entries {
   }
   template <class F, class R, class... Args>
   static void encoded(void* bytes, std::size_t size, ref record) {
-    run_into<R>(record, [&]() -> R {
-      reader r(static_cast<const std::byte*>(bytes), size);
-      F f = r.get<F>();
-      std::tuple<Args...> args{r.get<Args>()...};  // in order: braces
-      return std::apply(std::move(f), std::move(args));
-    });
+    encoded_call<F, Args...> what(bytes, size);
+    call_into<R>(record, [&]() -> R { return what.template call<R>([] {}); });
   }
 };
 
@@ -168,8 +211,11 @@ auto send_task(const Send& send, F&& fn, Args&&... args) -> future<result_of<F, 
       writer w;
       w.put(own);
       std::apply([&](auto&... a) { (w.put(a), ...); }, values);
-      return future_access::of<R>(
-          send(&Entries::template encoded<C, R, std::decay_t<Args>...>, task_bytes{w.data(), w.size()}));
+      encoded_call<C, std::decay_t<Args>...> what(w.data(), w.size());
+      const ref record =
+          send(&Entries::template encoded<C, R, std::decay_t<Args>...>, task_bytes{w.data(), w.size()});
+      what.gone();
+      return future_access::of<R>(record);
     } else if constexpr (Entries::takes_owners && (plain<std::decay_t<Args>> && ...)) {
       return with_closure(as_it_is, std::forward<F>(fn), std::forward<Args>(args)...);
     } else {

@@ -82,13 +82,10 @@ struct parcel_entries {
       ~let_go() {
         if (bytes != nullptr) parcel_taken(bytes);
       }
-    } held{bytes};  // also if it does not begin, or a codec throws
-    run_into<R>(record, [&]() -> R {
-      reader r(static_cast<const std::byte*>(bytes), size);
-      F f = r.get<F>();
-      std::tuple<Args...> args{r.get<Args>()...};  // in order: braces
-      parcel_taken(std::exchange(held.bytes, nullptr));
-      return std::apply(std::move(f), std::move(args));
+    } held{bytes};  // also if a codec throws
+    encoded_call<F, Args...> what(bytes, size);
+    call_into<R>(record, [&]() -> R {
+      return what.template call<R>([&] { parcel_taken(std::exchange(held.bytes, nullptr)); });
     });
   }
 };
@@ -143,8 +140,8 @@ template <class P, class F, class... Args>
 /// (pin); gives back a future of what it returns, or throws. No thread: f runs inside whatever the owner is
 /// executing, at its next spawn or when it is idle, and must not spawn, join or wait (that ends the run). f:
 /// plain bytes. @p mode: of access; with read it gets std::span<const T>. If the memory moves meanwhile, the
-/// call follows. The future throws std::invalid_argument if the range has several owners. Cost: one message
-/// to another host, as for spawn_at; at once if the memory is here.
+/// call follows. The future throws std::invalid_argument if the range has several owners, and a second later
+/// still has. Cost: one message to another host, as for spawn_at; at once if the memory is here.
 template <class T, class Mode, class F>
 auto with(global_ptr<T> p, std::size_t n, Mode, F f, detail::place where = detail::place::here()) {
   detail::require_global_value<T>();

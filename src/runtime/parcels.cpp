@@ -120,6 +120,7 @@ struct alignas(64) visit {
   itinerary way;
   std::uint64_t bytes;
   std::uint64_t closure_bytes;
+  std::uint64_t divided_since_ns;  ///< at this worker: it has some of the bytes, others have the rest. 0: not
   detail::access_mode mode;
   detail::place where;  ///< of the call, for messages: the same in all processes
 };
@@ -142,8 +143,12 @@ bool carry_out(const visit& v, const void* closure) {
       return true;
     }
     if (not_here.what == standing::elsewhere) {
+      // They may just be on their way, together but not at once.
+      constexpr std::uint64_t patience_ns = 1'000'000'000;
+      const std::uint64_t now = base::now_ns();
+      if (on.divided_since_ns == 0) on.divided_since_ns = now;
       worker_no other{};
-      if (itinerary{on.way.address, 0, 0}.is_here(other, data)) {
+      if (now - on.divided_since_ns > patience_ns && itinerary{on.way.address, 0, 0}.is_here(other, data)) {
         detail::run_into<void>(v.record, [&] {
           throw std::invalid_argument("godwit: with: " + std::to_string(v.bytes) +
                                       " bytes that several hosts own: move them together, or take less");
@@ -153,6 +158,8 @@ bool carry_out(const visit& v, const void* closure) {
     }
     next = this_worker().here().me;
     detail::global_pause();
+  } else {
+    on.divided_since_ns = 0;
   }
   forward(next, on, closure, v.closure_bytes, deliver_visit);
   return false;
@@ -214,7 +221,7 @@ ref send_visit(visit_entry* entry, const void* closure, std::size_t closure_byte
                std::uint64_t bytes, access_mode mode, place where) {
   gas::memory& m = memory_of("with");
   need_no_checkout("with", where);
-  const visit v{entry, this_worker().records().make(), {at}, bytes, closure_bytes, mode, where};
+  const visit v{entry, this_worker().records().make(), {at}, bytes, closure_bytes, 0, mode, where};
   const worker_no next{m.access.likely_owner(at)};
   if (m.net.is_near(transport::index(next))) {
     if (carry_out(v, closure)) this_worker().finish(v.record);

@@ -76,6 +76,68 @@ TEST(simulated_cancellation, a_deadline_ends_threads_of_all_hosts) {
         on_hosts(4, 2, way)));
 }
 
+int written = 0, read_again = 0;  // workers of a simulation share a process
+/// What goes to another host by a codec, which makes the bytes the owner.
+struct noted {
+  std::string text;  // so it is not plain bytes
+};
+
+}  // namespace
+
+template <>
+struct godwit::codec<noted> {
+  static void write(writer& w, const noted& n) {
+    ++written;
+    w.put(n.text);
+  }
+  static noted read(reader& r) {
+    ++read_again;
+    return {r.get<std::string>()};
+  }
+};
+
+namespace {
+
+TEST(simulated_cancellation, what_was_encoded_is_decoded_whether_it_begins_or_not) {
+  for (const auto way : all_ways) {
+    gw::options o = on_hosts(2, 2, way);
+    o.heap = gw::choice::heap::separate;
+    written = read_again = 0;
+    const int refused = gw::run<int>(
+        [] {
+          int n = 0;
+          const auto to_the_other = [](std::uint32_t w) {
+            return gw::spawn_at(
+                gw::worker(w), [](const noted& x) { return x.text.size(); }, noted{"abc"});
+          };
+          EXPECT_EQ(to_the_other(1).join(), 3u);
+          try {
+            to_the_other(17).join();  // there is none
+          } catch (const std::invalid_argument&) {
+            ++n;
+          }
+          gw::cancel_scope scope;
+          auto late = to_the_other(1);
+          scope.cancel();
+          try {
+            late.join();
+          } catch (const gw::cancelled&) {
+            ++n;
+          }
+          try {
+            to_the_other(1).join();
+          } catch (const gw::cancelled&) {
+            ++n;
+          }
+          return n;
+        },
+        o);
+    EXPECT_EQ(refused, 3);
+    EXPECT_GE(written, 3);
+    EXPECT_EQ(read_again, written) << static_cast<int>(way);
+  }
+}
+
 // Letters are carried out inside whatever runs there, which may be cancelled.
 TEST(simulated_cancellation, leaves_alone_what_is_done_for_others) {
   for (const auto way : {gw::choice::way::server, gw::choice::way::am})
