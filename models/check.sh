@@ -130,6 +130,7 @@ runs() {
   done
   echo "pass|balance||$small|-m1000000"
   echo "pass|frozen||$small|-m1000000 -w20"
+  echo "pass|evict||$small|-m1000000 -w20"
   for v in -DOBJECTS=2 -DLIVES=1; do
     echo "pass|free_queue|$v|$small|-m1000000 -w20"
   done
@@ -314,6 +315,9 @@ runs() {
   done
   for m in THAWS_AFTER_LOOKING LOOK_AFTER_ASKING THAWS_FIRST GENERATION_FIRST NO_GENERATION NOT_COUNTED FLAG_WITHOUT_GENERATION; do
     echo "fail|frozen|-D$m|$small|-m1000000 -w20"
+  done
+  for m in NOT_COUNTED COUNTED_LATE NOT_AWAITED NO_GENERATION GENERATION_LATE UNCOUNTED_EARLY STATE_FIRST STATE_STAYS; do
+    echo "fail|evict|-D$m|$small|-m1000000 -w20"
   done
   for m in OPEN_FIRST SAVED_LATE NO_LOCK THIEF_NO_LOCK TWO_LOCKS COUNT_FIRST COUNT_MORE TAIL_KEPT HEAD_AFTER_UNLOCK TAKE_NO_LOCK TAKE_BLIND OUT_LATE \
     MIDDLE_KEEPS_TAIL; do

@@ -141,6 +141,7 @@ void access::copy(global_address to, global_address from, std::uint64_t bytes) {
     check_.check_range(from, bytes, "copy from");
     check_.check_range(to, bytes, "copy to");
   }
+  if (bytes == 0) return;  // what lies there is nobody's business
   refuse_frozen(to, {});
   if (!several_hosts_ || (blocks_.is_near(from, bytes) && blocks_.is_near(to, bytes))) {
     std::memmove(net_.at(to), net_.at(from), bytes);
@@ -343,7 +344,9 @@ std::uint32_t access::owner(global_address at) {
 
 std::uint32_t access::likely_owner(global_address at) {
   const piece p = blocks_.first_piece(at, 1);
-  if (p.words == nullptr || !several_hosts_ || in(p.place(net_).state(), still_here)) return p.owner;
+  if (p.words == nullptr || !several_hosts_) return p.owner;
+  const place here = p.place(net_);
+  if (in(here.state(), still_here)) return here.owner(p.home).worker;  // behind the state: now it is exact
   return net_.hints().guess(net_, part(net_, p, nullptr));
 }
 

@@ -15,17 +15,19 @@ constexpr std::uint64_t default_block = 64 << 10;  // cyclic, and what moves tog
 }  // namespace
 
 /// Entry @p granule, from worker 0's host if what is here is too old. The state is what was seen with the
-/// contents: others of this host may be writing the same copy again.
+/// contents: others of this host may be writing the same copy again, or one of a later generation (GL10).
 descriptor* directory::look(std::uint64_t granule, std::uint64_t& state) noexcept {
   GODWIT_ASSERT(granule < where_.granules(), "the directory has an entry per granule");
   descriptor* d = entry(granule);
   const std::uint64_t generation = net_.host().generation.load(std::memory_order_acquire) + 1;
+  const std::uint64_t seen = d->generation.load(std::memory_order_acquire);  // before the state
   state = d->state.load(std::memory_order_acquire);
-  if (net_.is_near(0) || ((state == descriptor::live || state == descriptor::interior) &&
-                          d->generation.load(std::memory_order_acquire) == generation))
+  if (net_.is_near(0) || ((state == descriptor::live || state == descriptor::interior) && seen == generation))
     return d;
   descriptor copy;
   net_.get(0, static_cast<void*>(&copy), net_.address_of(d), sizeof copy);
+  d->state.store(descriptor::none, std::memory_order_relaxed);  // what comes is not that one's
+  std::atomic_thread_fence(std::memory_order_release);
   constexpr std::size_t contents = offsetof(descriptor, first);  // behind state and generation
   std::memcpy(reinterpret_cast<std::byte*>(d) + contents,
               reinterpret_cast<const std::byte*>(&copy) + contents, sizeof copy - contents);
@@ -63,10 +65,11 @@ std::uint32_t directory::home_of_block(const descriptor& d, std::uint64_t block)
   GODWIT_ASSERT(where_.is_local(d.table), "the table names a home for each block");
   const std::uint32_t maker = where_.local_home(d.table);
   if (net_.is_near(maker)) return net_.at<std::uint32_t>(d.table)[block];
-  const std::uint64_t key = d.first << 24 ^ d.generation.load(std::memory_order_relaxed);
-  // of allocations long gone, perhaps
-  if (user_tables_.size() >= 64 && !user_tables_.contains(key)) user_tables_.clear();
-  auto& table = user_tables_[key];
+  // Others may have got addresses that were used before: what is kept here may be of those who had them.
+  const std::uint64_t generation = net_.host().generation.load(std::memory_order_acquire);
+  const bool many = user_tables_.size() >= 64 && !user_tables_.contains(d.first);
+  if (generation != std::exchange(user_tables_are_of_, generation) || many) user_tables_.clear();
+  auto& table = user_tables_[d.first];
   if (table.empty()) {
     table.resize(d.blocks);
     net_.get(maker, table.data(), d.table, d.blocks * sizeof(std::uint32_t));
@@ -213,23 +216,22 @@ void directory::enter(descriptor& d, bool reused) {
   descriptor* const own = entry(d.first);
   if (inner != 0) net_.put(0, net_.address_of(own + 1), entries.data(), entries.size());
   d.state.store(descriptor::none, std::memory_order_relaxed);
-  d.generation.store(net_.host().generation.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (reused && net_.has_datagrams())
+    d.life =
+        1 + net_.atomic(0, net_.address_of(&net_.host().lives), atomic_function::fetch_add, sizeof(word), 1);
   net_.put(0, net_.address_of(own), static_cast<void*>(&d), sizeof d);
   // Now, not before: a copy of an old entry made from here on would pass for a new one. Nobody has the
   // address yet.
   if (reused) {
     net_.increment_at_hosts(net_.host().generation);
     net_.increment_at_hosts(net_.host().epoch);  // copies of what was there
-    if (d.movable() && net_.has_datagrams()) {
-      const std::uint64_t life = 1 + net_.atomic(0, net_.address_of(&net_.host().lives),
-                                                 atomic_function::fetch_add, sizeof(word), 1);
-      net_.at_hosts(  // SW3
+    if (d.life != 0)  // SW3: also of memory that does not move, where movable memory may have been
+      net_.at_hosts(
           atomic_function::max_unsigned, net_.host().life,
           [&](std::uint32_t) {
-            return std::optional(atomic_operands{life, 0});
+            return std::optional(atomic_operands{d.life, 0});
           },
           [](std::uint32_t, std::uint64_t) {});
-    }
   }
   net_.remote_store(0, own->state, descriptor::live);
 }
@@ -238,7 +240,22 @@ bool directory::remove(descriptor& d) noexcept {
   std::uint64_t state = descriptor::live;
   if (!net_.remote_compare_exchange(0, d.state, state, descriptor::freed)) return false;
   if (!net_.is_near(0)) d.state.store(descriptor::freed, std::memory_order_release);  // our host's copy
+  if (net_.several_hosts()) forget_everywhere();
   return true;
+}
+
+/// GL10. Whoever looks from now on finds that it is freed; who has found it before is waited for.
+void directory::forget_everywhere() const noexcept {
+  net_.increment_at_hosts(net_.host().generation);
+  std::vector<bool> quiet(net_.host_count());
+  for (base::spin_wait turns;; turns.turn()) {
+    net_.at_hosts(
+        atomic_function::fetch_add, net_.host().evicting,
+        [&](std::uint32_t h) { return quiet[h] ? std::nullopt : std::optional(atomic_operands()); },
+        [&](std::uint32_t h, std::uint64_t evicting) { quiet[h] = evicting == 0; });
+    if (std::find(quiet.begin(), quiet.end(), false) == quiet.end()) return;
+    net_.port().idle();
+  }
 }
 
 void directory::freeze(descriptor& d) noexcept {

@@ -92,7 +92,8 @@ class directory {
   /// From now on it can be found, in the granules that it has got. @p reused: others may have copies of what
   /// was there.
   void enter(descriptor& d, bool reused);
-  /// It cannot be found any more. False: somebody else has removed it before.
+  /// It cannot be found any more, and nobody's cache gives its memory back later. False: somebody else has
+  /// removed it before.
   bool remove(descriptor& d) noexcept;
   // It is not written from now on; it may be again: docs/protocols/frozen.md. Cost: a round trip to worker
   // 0's host, and one or two to each.
@@ -123,6 +124,7 @@ class directory {
   }
 
  private:
+  void forget_everywhere() const noexcept;
   void divide_places(descriptor& d, const detail::spread& how) const;
   descriptor* look(std::uint64_t granule, std::uint64_t& state) noexcept;
   std::uint32_t home_of_block(const descriptor& d, std::uint64_t block);
@@ -133,8 +135,9 @@ class directory {
 
   const reach& net_;
   const space& where_;
-  /// by first granule and generation
+  /// homes of each block, by first granule, as of the host's generation
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> user_tables_;
+  std::uint64_t user_tables_are_of_ = 0;
 };
 
 template <class F>

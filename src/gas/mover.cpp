@@ -279,9 +279,10 @@ void mover::take_over(std::span<const flight> together) {
     }
   } while (next != 0);
   static_assert(most_in_wave <= far::most_bindings);
+  const std::uint64_t life = blocks_.find(together.front().p.at)->life;
   std::byte* to = text + records * sizeof(far::record);
   for (const flight& f : together) {
-    const far::binding b{block_of(net_, *f.p.words), f.now.version};
+    const far::binding b{block_of(net_, *f.p.words), life << 32 | (f.now.version & 0xffff'ffff)};
     std::memcpy(to, &b, sizeof b);
     to += sizeof b;
   }

@@ -137,8 +137,9 @@ place_answer touch_at(const asked& p, F&& touch) noexcept {
   if (!in(s, still_here) && !base::planted("move.touches_what_left")) return refusal(p, s);
   touch();
   p.here.count_far(p.asker);
+  const std::uint64_t owner = p.hops != 0 ? p.words.owner.load(std::memory_order_acquire) : 0;
   p.here.end_use();
-  return {place_says::done, p.hops, p.hops != 0 ? p.owner : 0};
+  return {place_says::done, p.hops, owner};
 }
 
 template <class T>
@@ -260,8 +261,10 @@ std::byte* end_use(void* place, entry& e, const answer_room&) noexcept {
 std::byte* owner(void* place, entry& e, const answer_room&) noexcept {
   const asked p(site_of(place), e, payload_of<far_place>(e));
   const place_state s = p.here.state();
-  const place_answer said =
-      in(s, still_here) ? place_answer{place_says::done, p.hops, p.owner} : refusal(p, s);
+  // Once more: it may have come here since p.owner was looked at.
+  const place_answer said = in(s, still_here) ? place_answer{place_says::done, p.hops,
+                                                             p.words.owner.load(std::memory_order_acquire)}
+                                              : refusal(p, s);
   if (!send_on(site_of(place), e, said, outcome::read)) answer_with(e, said);
   return nullptr;
 }

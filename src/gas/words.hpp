@@ -55,6 +55,7 @@ struct alignas(128) descriptor {
       0;                   ///< what moves together, whole pages; a block is a multiple. 0: it never moves
   std::uint32_t what = 0;  ///< detail::spread::kind
   std::uint32_t home = 0;  ///< kind local
+  std::uint64_t life = 0;  ///< SW4: see host_words::life; 0: the addresses are new, or there are no datagrams
 
   bool movable() const noexcept { return move_bytes != 0; }
   std::uint64_t places() const noexcept { return (bytes + move_bytes - 1) / move_bytes; }
@@ -99,12 +100,12 @@ struct host_words {
   /// acquires of this host; cached units older than it are stale. W all, R all
   alignas(64) word epoch;
   alignas(64) word dirty_units;  ///< units with bytes to write back. W all, R all
+  alignas(64) word evicting;     ///< GL10: units whose memory is being given back. W all; R who frees
   alignas(64) word used_bytes;   ///< allocated in memory of this host. W all hosts, atomics
   word limit_bytes;              ///< W once, before the workers
-  /// of addresses of shared allocations: counts reuses. W whoever reuses one, in all hosts
+  /// of addresses of shared allocations: counts frees, reuses and freezes. W who does it, in all hosts
   word generation;
-  /// SW3: of movable memory: drawn from `lives` at worker 0's host by whoever reuses some. W all hosts,
-  /// atomics
+  /// SW3: drawn from `lives` at worker 0's host by whoever reuses memory. W all hosts, atomics
   word life, lives;
   word thaws;  ///< of frozen allocations: copies of them that are older are stale. W all hosts
   // Of auto_balance.hpp: when the host looked last, and where it goes on. W/R who looks

@@ -276,7 +276,7 @@ void channel::begin_take_over(worker_no mover, entry& e, std::uint32_t slot) {
     r.mover = mover;
     r.text.head.kind = godwit_rebind;
     r.text.head.block = b.block;
-    r.text.head.version = life() << 32 | (b.version & 0xffff'ffff);  // SW4
+    r.text.head.version = b.version;  // SW4
     r.text.head.number = ++rebind_number_;
     if (by_openflow()) {
       rules_.set_block(b.block, own_link_);
