@@ -222,6 +222,10 @@ void descriptor::happened(std::uint32_t generation, std::uint32_t what) noexcept
 void descriptor::forget(bool closed) noexcept {
   woken to;
   const std::lock_guard hold(lock_);
+  forget_locked(closed, to);
+}
+
+void descriptor::forget_locked(bool closed, woken& to) noexcept {
   ++generation_;
   const std::uint64_t before = state_.load(std::memory_order_relaxed);
   state_.store((before / one_event + 1) * one_event, std::memory_order_release);
@@ -235,15 +239,13 @@ void descriptor::forget(bool closed) noexcept {
 
 bool descriptor::check(int fd) noexcept {
   if (!any_waits()) return false;
-  int error = 0;
-  {
-    const std::lock_guard hold(lock_);
-    if (!any_waits() || age_ == 2) return false;
-    if (++age_ != 2) return true;
-    // Makes an event if it is ready now.
-    error = control(EPOLL_CTL_MOD, fd, state());
-  }
-  if (error != 0) forget(error == EBADF);
+  woken to;
+  const std::lock_guard hold(lock_);
+  if (!any_waits() || age_ == 2) return false;
+  if (++age_ != 2) return true;
+  // Makes an event if it is ready now. What is found is true under the lock: without it, the number may be
+  // another file's, which is not to be forgotten.
+  if (const int error = control(EPOLL_CTL_MOD, fd, state()); error != 0) forget_locked(error == EBADF, to);
   return false;
 }
 

@@ -94,6 +94,7 @@ class alignas(64) descriptor {
   void take_out(waiting& w) noexcept;
   void wake_next(side at) noexcept;
   class woken;
+  void forget_locked(bool closed, woken& to) noexcept;
   bool any_waits() const noexcept { return lists_[0].first != nullptr || lists_[1].first != nullptr; }
 
   base::short_lock lock_;

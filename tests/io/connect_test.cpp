@@ -110,6 +110,29 @@ TEST(connect, local_sockets_with_a_full_queue) {
   });
 }
 
+// A signal may interrupt a connect, whose second call then finds it begun: it waits for the same connection.
+TEST(connect, begun_by_an_earlier_call) {
+  gw::run<void>(
+      [] {
+        const listener l(0);
+        const auto* to = reinterpret_cast<const sockaddr*>(&l.address);
+        const int first = connected_to(l);  // fills the queue: the next one has to wait
+        const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        EXPECT_TRUE(io::connect(fd, to, sizeof l.address) == -1 && io::error() == EINPROGRESS);
+        EXPECT_TRUE(io::connect(fd, to, sizeof l.address) == -1 && io::error() == EALREADY);
+        EXPECT_EQ(io::fcntl(fd, F_SETFL, 0), 0);
+        auto accepts = gw::spawn([&l] {
+          io::usleep(50'000);
+          for (int i = 0; i < 2; ++i) io::close(io::accept(l.fd, nullptr, nullptr));
+        });
+        EXPECT_EQ(io::connect(fd, to, sizeof l.address), 0) << io::error();
+        accepts.join();
+        io::close(fd);
+        io::close(first);
+      },
+      threads(2));
+}
+
 TEST(connect, closed_while_others_wait) {
   on_threads([] {
     for (int i = 0; i < 20; ++i) {

@@ -5,8 +5,15 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstddef>
+#include <initializer_list>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <numeric>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <thread>
 
 namespace {
@@ -315,6 +322,70 @@ TEST(stream, errors_are_those_of_the_calls) {
     EXPECT_EQ(io::error(), ECONNREFUSED);
     io::close(fd);
   });
+}
+
+// One byte wakes the first of two that read. Its call fails, for its own reasons: the byte is the other's.
+TEST(stream, a_call_that_fails_leaves_the_event_to_the_next) {
+  gw::run<void>(
+      [] {
+        a_pipe p;
+        const auto reads = [&p](char* to) {
+          return static_cast<int>(io::read(p[0], to, 1)) < 0 ? io::error() : 0;
+        };
+        auto fails = gw::spawn([&reads] { return reads(reinterpret_cast<char*>(8)); });
+        io::usleep(50'000);
+        char c = 0;
+        auto other = gw::spawn([&] { return reads(&c); });
+        io::usleep(400'000);  // the check of those who wait long is over
+        EXPECT_EQ(io::write(p[1], "x", 1), 1);
+        EXPECT_EQ(fails.join(), EFAULT);
+        io::usleep(400'000);
+        EXPECT_EQ(c, 'x');
+        if (c == 0) io::write(p[1], "y", 1);  // so that the test ends
+        EXPECT_EQ(other.join(), 0);
+      },
+      threads(2));
+}
+
+constexpr int no_filters = 77;  // status of a process that may not have one
+/// From now on these system calls give EPERM, in the whole process.
+void forbid(std::initializer_list<std::uint32_t> calls) {
+  std::vector<sock_filter> program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const std::uint32_t call : calls) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog all{static_cast<unsigned short>(program.size()), program.data()};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &all) != 0)
+    ::_exit(no_filters);
+}
+/// In a child process: reads a byte from a pipe, and ends with the error number.
+[[noreturn]] void read_a_byte_without(std::initializer_list<std::uint32_t> calls) {
+  ::alarm(20);
+  forbid(calls);
+  gw::run<void>(
+      [] {
+        a_pipe p;
+        EXPECT_EQ(io::write(p[1], "x", 1), 1);
+        char c = 0;
+        const ssize_t n = io::read(p[0], &c, 1);
+        ::_exit(n == 1 && c == 'x' ? 0 : n < 0 ? io::error() : 100);
+      },
+      threads(1));
+  ::_exit(101);
+}
+// EPERM says of epoll that it cannot wait for a file. Of a call it says what it says.
+TEST(stream, a_filter_that_refuses_calls) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto ends_with = [](int expected) {
+    return [=](int status) {
+      return WIFEXITED(status) && (WEXITSTATUS(status) == expected || WEXITSTATUS(status) == no_filters);
+    };
+  };
+  EXPECT_EXIT(read_a_byte_without({SYS_preadv2}), ends_with(0), "");
+  EXPECT_EXIT(read_a_byte_without({SYS_preadv2, SYS_readv}), ends_with(EPERM), "");
 }
 
 TEST(stream, files_eventfds_and_devices) {
