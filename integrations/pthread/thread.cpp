@@ -254,7 +254,7 @@ int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), in
 /// Ends with the thread's object given back, or with an error.
 int join(thread* t, void** result, const wait_options& how, bool wait) {
   if (t == self()) return EDEADLK;
-  test_cancel();
+  if (how.cancellable) test_cancel();
   auto before = thread::fate::joinable;
   if (t->what_then.load(std::memory_order_seq_cst) == thread::fate::gone) return ESRCH;
   if (!wait && __atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended &&

@@ -99,6 +99,15 @@ static void cancel(const char* what, void* (*f)(void*), void* a) {
   printf("%s: cleaned %d, destroyed %d\n", what, cleaned, destroyed);
 }
 
+// To try a join is no place to be cancelled.
+static void* tries_to_join(void* a) {
+  CHECK(pthread_cancel(pthread_self()) == 0);
+  CHECK(pthread_tryjoin_np(*(pthread_t*)a, NULL) == EBUSY);
+  cleaned += 100;
+  pthread_testcancel();
+  return a;
+}
+
 int main(void) {
   sem_init(&sem, 0, 0);
   sem_init(&ready, 0, 0);
@@ -121,6 +130,10 @@ int main(void) {
   pthread_create(&t, NULL, in_sleep, NULL);
   sem_wait(&ready);
   cancel("pthread_join", in_join, &t);
+  pthread_t tries;
+  void* how;
+  CHECK(pthread_create(&tries, NULL, tries_to_join, &t) == 0 && pthread_join(tries, &how) == 0);
+  printf("pthread_tryjoin_np: cleaned %d, cancelled afterwards %d\n", cleaned, how == PTHREAD_CANCELED);
   pthread_cancel(t);
   pthread_join(t, NULL);
   cancel("pthread_testcancel", in_loop, NULL);

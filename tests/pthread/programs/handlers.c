@@ -1,10 +1,12 @@
 // Handlers of signals: when they run, where, and how they may be left.
 #define _GNU_SOURCE
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // sigpause, sighold, sigrelse: they are to work
+#include <linux/futex.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -259,6 +261,13 @@ static void* ends(void* arg) {
   for (;;) pause();
   return arg;
 }
+static void* ends_in_futex(void* arg) {
+  static int word = 0;
+  const sigset_t usr2 = only(SIGUSR2);
+  CHECK(pthread_sigmask(SIG_UNBLOCK, &usr2, NULL) == 0);
+  for (;;) syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+  return arg;
+}
 static void exiting(void) {
   const sigset_t usr2 = only(SIGUSR2);
   with(SIGUSR2, exits, 0);
@@ -273,6 +282,11 @@ static void exiting(void) {
     if (child == 0) _exit(kill(getppid(), SIGUSR2));
     CHECK(waitpid(child, NULL, 0) == child && pthread_join(t, &result) == 0 && (size_t)result == SIGUSR2);
   }
+  pthread_t t;
+  void* result;
+  CHECK(pthread_create(&t, NULL, ends_in_futex, NULL) == 0);
+  usleep(20000);
+  CHECK(pthread_kill(t, SIGUSR2) == 0 && pthread_join(t, &result) == 0 && (size_t)result == SIGUSR2);
   puts("pthread_exit in a handler");
 }
 
