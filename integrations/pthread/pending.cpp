@@ -97,6 +97,7 @@ bool take_signal(thread& t, std::uint64_t wanted, bool process_too, siginfo_t& o
 
 void forget_signals(thread& t) noexcept {
   if (t.signals.load(std::memory_order_seq_cst) == 0) return;
+  const all_blocked none;
   const std::lock_guard hold(lock_);
   siginfo_t info;
   while (const std::uint64_t left = t.signals.load(std::memory_order_seq_cst)) {

@@ -95,6 +95,7 @@ thread* take_thread() noexcept {
 
 /// Nobody will ask for it any more.
 void give_thread(thread* t) noexcept {
+  forget_signals(*t);  // who sent one while it ended: its next user is not to get that
   t->what_then.store(thread::fate::gone, std::memory_order_seq_cst);
   lock_pool();
   t->next = pool_;
