@@ -3,6 +3,8 @@
 #include <cstdarg>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <algorithm>
+#include <climits>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,9 +17,15 @@
 #include "report.hpp"
 #include "real.hpp"
 #include "thread.hpp"
+#include "wait.hpp"
 
 extern "C" [[noreturn]] void __chk_fail();
+GODWIT_REAL(poll);
+GODWIT_REAL(ppoll);
+GODWIT_REAL(select);
 GODWIT_REAL(pselect);
+GODWIT_REAL(epoll_wait);
+GODWIT_REAL(epoll_pwait);
 
 namespace godwit::pthread {
 
@@ -31,6 +39,7 @@ void unlock(thread& t) noexcept { t.io_lock.store(0, std::memory_order_release);
 bool begins(events::suspension& s) noexcept {
   thread* t = self();
   if (t == nullptr) return true;
+  if (t->io_refused) return false;
   lock(*t);
   t->io_wait = &s;
   t->io_disturbed = t->io_to_cancel = false;
@@ -79,6 +88,87 @@ auto call(F f) {
       return r;
     }
   }
+}
+
+constexpr std::int64_t for_ever = -1;
+
+std::uint32_t handlers_run(const thread& t) noexcept { return __atomic_load_n(&t.handled, __ATOMIC_SEQ_CST); }
+
+/// @p f(left) looks at descriptors, and waits up to @p ns (or for_ever) until one is ready: a cancellation
+/// point. As in the kernel, every handler ends it, with SA_RESTART too. @p mask, if there is one, is the
+/// caller's meanwhile; the handler of a signal that it lets in ends the call as well.
+template <class F>
+int look(std::int64_t ns, const sigset_t* mask, F f) {
+  test_cancel();
+  thread& t = *self();
+  const std::uint64_t end = ns > 0 ? now_ns() + static_cast<std::uint64_t>(ns) : 0;
+  const std::uint32_t seen = handlers_run(t);
+  sigset_t before;
+  if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
+  int r = 0;
+  for (std::int64_t left = ns;;) {
+    // What is ready comes first, so that one look is taken all the same.
+    const bool refused = t.io_refused = handlers_run(t) != seen;
+    on_own_stack([&] { r = f(left); });
+    t.io_refused = false;
+    if (refused && r == 0) {
+      r = -1;
+      errno = EINTR;
+    }
+    if (r >= 0 || errno != EINTR) break;
+    test_cancel();
+    handle_signals();
+    if (handlers_run(t) != seen) {
+      errno = EINTR;
+      break;
+    }
+    // It was disturbed for nothing: a signal that is ignored, or that another thread has taken.
+    if (ns > 0) left = std::max<std::int64_t>(0, static_cast<std::int64_t>(end - now_ns()));
+  }
+  const int error = errno;
+  if (mask != nullptr) change_signal_mask(SIG_SETMASK, &before, nullptr);
+  if (t.has_signals()) [[unlikely]]
+    handle_signals();
+  errno = error;
+  return r;
+}
+
+// Three decades: longer times are as good as for ever, and overflow in nanoseconds.
+constexpr std::int64_t most_seconds = 1'000'000'000;
+constexpr std::int64_t ns_of(std::int64_t seconds, std::int64_t ns) noexcept {
+  return std::min(seconds, most_seconds) * 1'000'000'000 + ns;
+}
+int fail_with(int error) noexcept {
+  errno = error;
+  return -1;
+}
+bool is_bad(const timespec* t) noexcept {
+  return t != nullptr && (t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec >= 1'000'000'000);
+}
+
+int poll_for(pollfd* fds, nfds_t count, std::int64_t ns, const sigset_t* mask) {
+  return look(ns, mask, [=](std::int64_t left) {
+    const timespec t{left / 1'000'000'000, left % 1'000'000'000};
+    return io::ppoll(fds, count, left >= 0 ? &t : nullptr, nullptr);
+  });
+}
+/// @p left_over: null, or where to say how much of the time is left.
+int select_for(int count, fd_set* r, fd_set* w, fd_set* x, std::int64_t ns, const sigset_t* mask,
+               timeval* left_over) {
+  return look(ns, mask, [=](std::int64_t left) {
+    const std::int64_t us = (left + 999) / 1000;
+    timeval t{us / 1'000'000, us % 1'000'000};
+    const int n = io::select(count, r, w, x, left >= 0 ? &t : nullptr);
+    if (left_over != nullptr) *left_over = t;
+    return n;
+  });
+}
+int epoll_wait_for(int fd, epoll_event* events, int most, int timeout_ms, const sigset_t* mask) {
+  return look(timeout_ms >= 0 ? std::int64_t{timeout_ms} * 1'000'000 : for_ever, mask,
+              [=](std::int64_t left) {
+                const std::int64_t ms = std::min<std::int64_t>((left + 999'999) / 1'000'000, INT_MAX);
+                return io::epoll_wait(fd, events, most, left >= 0 ? static_cast<int>(ms) : -1);
+              });
 }
 
 }  // namespace
@@ -147,50 +237,36 @@ GODWIT_EXPORT int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) {
   return call([=] { return gio::connect(fd, peer, peer_bytes); });
 }
 GODWIT_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
-  return call([=] { return gio::poll(fds, count, timeout_ms); });
+  if (!is_light()) return REAL(poll)(fds, count, timeout_ms);
+  return poll_for(fds, count, timeout_ms >= 0 ? std::int64_t{timeout_ms} * 1'000'000 : for_ever, nullptr);
 }
 GODWIT_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
-  sigset_t before;
-  if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
-  const int n = call([=] { return gio::ppoll(fds, count, timeout, nullptr); });
-  if (mask != nullptr) {
-    const int error = errno;
-    change_signal_mask(SIG_SETMASK, &before, nullptr);
-    errno = error;
-  }
-  return n;
+  if (!is_light()) return REAL(ppoll)(fds, count, timeout, mask);
+  if (is_bad(timeout)) return fail_with(EINVAL);
+  return poll_for(fds, count, timeout != nullptr ? ns_of(timeout->tv_sec, timeout->tv_nsec) : for_ever, mask);
 }
 GODWIT_EXPORT int select(int count, fd_set* r, fd_set* w, fd_set* x, timeval* timeout) {
-  return call([=] { return gio::select(count, r, w, x, timeout); });
+  if (!is_light()) return REAL(select)(count, r, w, x, timeout);
+  if (timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0)) return fail_with(EINVAL);
+  std::int64_t ns = for_ever;
+  if (timeout != nullptr)
+    ns = ns_of(timeout->tv_sec, std::min<std::int64_t>(timeout->tv_usec, most_seconds) * 1000);
+  return select_for(count, r, w, x, ns, nullptr, timeout);
 }
 GODWIT_EXPORT int pselect(int count, fd_set* r, fd_set* w, fd_set* x, const timespec* timeout,
                           const sigset_t* mask) {
   if (!is_light()) return REAL(pselect)(count, r, w, x, timeout, mask);
-  sigset_t before;
-  if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
-  timeval t{};
-  if (timeout != nullptr) t = {timeout->tv_sec, (timeout->tv_nsec + 999) / 1000};
-  const int n = select(count, r, w, x, timeout != nullptr ? &t : nullptr);
-  if (mask != nullptr) {
-    const int error = errno;
-    change_signal_mask(SIG_SETMASK, &before, nullptr);
-    errno = error;
-  }
-  return n;
+  if (is_bad(timeout)) return fail_with(EINVAL);
+  return select_for(count, r, w, x, timeout != nullptr ? ns_of(timeout->tv_sec, timeout->tv_nsec) : for_ever,
+                    mask, nullptr);
 }
 GODWIT_EXPORT int epoll_wait(int fd, epoll_event* events, int most, int timeout_ms) {
-  return call([=] { return gio::epoll_wait(fd, events, most, timeout_ms); });
+  if (!is_light()) return REAL(epoll_wait)(fd, events, most, timeout_ms);
+  return epoll_wait_for(fd, events, most, timeout_ms, nullptr);
 }
 GODWIT_EXPORT int epoll_pwait(int fd, epoll_event* events, int most, int timeout_ms, const sigset_t* mask) {
-  sigset_t before;
-  if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
-  const int n = epoll_wait(fd, events, most, timeout_ms);
-  if (mask != nullptr) {
-    const int error = errno;
-    change_signal_mask(SIG_SETMASK, &before, nullptr);
-    errno = error;
-  }
-  return n;
+  if (!is_light()) return REAL(epoll_pwait)(fd, events, most, timeout_ms, mask);
+  return epoll_wait_for(fd, events, most, timeout_ms, mask);
 }
 GODWIT_EXPORT int close(int fd) { return gio::close(fd); }
 GODWIT_EXPORT void closefrom(int first) noexcept { gio::closefrom(first); }

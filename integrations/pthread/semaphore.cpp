@@ -38,6 +38,13 @@ int fail_with(int error) noexcept {
   return -1;
 }
 
+/// The caller is interrupted: handlers run. With a deadline each of them ends the wait, as in the kernel;
+/// without one, only those that were installed without SA_RESTART.
+bool ends_wait(std::uint64_t deadline_ns) {
+  const bool interrupts = handle_signals();
+  return interrupts || deadline_ns != no_deadline;
+}
+
 int take_shared(sem_t* sem, std::uint64_t deadline_ns) {
   for (std::uint64_t pause_ns = 20'000;; pause_ns = pause_ns < 2'000'000 ? pause_ns * 2 : pause_ns) {
     test_cancel();
@@ -48,10 +55,7 @@ int take_shared(sem_t* sem, std::uint64_t deadline_ns) {
         &pause_ns,
         {.deadline_ns = now + pause_ns, .cancellable = true, .interruptible = true, .what = "semaphore"});
     if (w == waited::cancelled) end_by_cancel();
-    if (w == waited::interrupted) {
-      handle_signals();
-      return fail_with(EINTR);
-    }
+    if (w == waited::interrupted && ends_wait(deadline_ns)) return fail_with(EINTR);
   }
 }
 
@@ -59,17 +63,15 @@ int take(sem_t* sem, std::uint64_t deadline_ns) {
   test_cancel();
   if (is_shared(sem)) return take_shared(sem, deadline_ns);
   semaphore& s = of(sem);
-  if (try_take(s)) return 0;
-  waited w = waited::woken;
-  bool taken = false;
-  while (!(taken = try_take(s)) && (w == waited::woken || w == waited::changed))
+  for (waited w = waited::woken; !try_take(s);) {
+    if (w == waited::cancelled) end_by_cancel();
+    if (w == waited::timed_out) return fail_with(ETIMEDOUT);
+    if (w == waited::interrupted && ends_wait(deadline_ns)) return fail_with(EINTR);
     w = wait_while(
         &s.value, 0,
         {.deadline_ns = deadline_ns, .cancellable = true, .interruptible = true, .what = "semaphore"});
-  if (taken) return 0;
-  if (w == waited::cancelled) end_by_cancel();
-  if (w == waited::interrupted) handle_signals();
-  return fail_with(w == waited::timed_out ? ETIMEDOUT : EINTR);
+  }
+  return 0;
 }
 
 }  // namespace

@@ -57,8 +57,10 @@ GODWIT_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* t,
     return 0;
   }
   const char here = 0;
-  const waited w = wait_under(
-      &here, {.deadline_ns = deadline_ns, .cancellable = true, .interruptible = true, .what = "sleep"});
+  waited w = waited::woken;
+  while (w == waited::woken)  // by one who means what lay at this address before
+    w = wait_under(&here,
+                   {.deadline_ns = deadline_ns, .cancellable = true, .interruptible = true, .what = "sleep"});
   if (w == waited::cancelled) end_by_cancel();
   if (w != waited::interrupted) return 0;
   handle_signals();

@@ -56,6 +56,7 @@ struct thread {
   void* io_wait = nullptr;                ///< under io_lock
   bool io_disturbed = false;              ///< likewise
   bool io_to_cancel = false;              ///< the reason: likewise
+  bool io_refused = false;                ///< it is to look only, not to wait. W and R the thread
 
   // Signals that wait for this thread, and those that it does not want. pending.cpp, signals.cpp
   std::atomic<std::uint64_t> signals{0};            ///< W who sends one and who takes one, R all
