@@ -5,12 +5,15 @@
 #include <linux/close_range.h>
 #include <algorithm>
 #include <climits>
+#include <mutex>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <godwit/io.hpp>
 
+#include "io/descriptors.hpp"
 #include "io/suspension.hpp"
 
 #include "foreign.hpp"
@@ -26,6 +29,7 @@ GODWIT_REAL(select);
 GODWIT_REAL(pselect);
 GODWIT_REAL(epoll_wait);
 GODWIT_REAL(epoll_pwait);
+GODWIT_REAL(ioctl);
 
 namespace godwit::pthread {
 
@@ -290,6 +294,21 @@ GODWIT_EXPORT int fcntl(int fd, int command, ...) {
   return gio::fcntl(fd, command, argument);
 }
 extern "C" [[gnu::visibility("default"), gnu::alias("fcntl")]] int fcntl64(int fd, int command, ...);
+GODWIT_EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
+  va_list args;
+  va_start(args, request);
+  void* const argument = va_arg(args, void*);
+  va_end(args);
+  godwit::events::descriptor* d = request == FIONBIO ? godwit::events::managed(fd) : nullptr;
+  if (d == nullptr) return REAL(ioctl)(fd, request, argument);
+  int r;
+  {
+    const std::lock_guard not_changed_now(d->mode);  // as in io::fcntl
+    r = REAL(ioctl)(fd, request, argument);
+  }
+  if (r >= 0) gio::forget(fd);
+  return r;
+}
 
 // What the compiler makes of these with _FORTIFY_SOURCE.
 GODWIT_EXPORT ssize_t __read_chk(int fd, void* to, std::size_t bytes, std::size_t room) {

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -60,6 +61,30 @@ static void* talk(void* a) {
   close(fd);
   return NULL;
 }
+static void* reads_a_byte(void* fd) {
+  char b;
+  CHECK(read(*(int*)fd, &b, 1) == 1);
+  return NULL;
+}
+// After somebody has waited for it, and both ways.
+static void changes_by_ioctl(void) {
+  int pair[2], on = 1, off = 0;
+  char b;
+  pthread_t t;
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+  for (int i = 0; i < 2; i++) {
+    CHECK(pthread_create(&t, NULL, reads_a_byte, &pair[0]) == 0);
+    usleep(20000);
+    CHECK(write(pair[1], "x", 1) == 1 && pthread_join(t, NULL) == 0);
+    CHECK(ioctl(pair[0], FIONBIO, &on) == 0 && read(pair[0], &b, 1) == -1 && errno == EAGAIN);
+    CHECK(ioctl(pair[0], FIONREAD, &on) == 0 && on == 0);
+    on = 1;
+    CHECK(ioctl(pair[0], FIONBIO, &off) == 0);
+  }
+  close(pair[0]);
+  close(pair[1]);
+  puts("ioctl(FIONBIO)");
+}
 static int ring[20][2];
 static void* pass(void* a) {
   long me = (long)a;
@@ -109,6 +134,7 @@ int main(void) {
     if (bytes % 3 == 0) sched_yield();
   pthread_join(t[0], NULL);
   printf("pumped %ld\n", bytes);
+  changes_by_ioctl();
   struct pollfd p = {ring[3][0], POLLIN, 0};
   long before = ms_now();
   CHECK(poll(&p, 1, 5) == 0 && ms_now() - before >= 4);
