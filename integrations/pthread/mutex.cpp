@@ -7,6 +7,7 @@
 // told. Shared between processes, a holder may be gone without a word: who waits looks now and then whether
 // its process lives. Test: tests/pthread/programs/robust.c
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -47,6 +48,28 @@ void set_next_held(pthread_mutex_t* m, pthread_mutex_t* next) noexcept {
 
 int kind_of(const pthread_mutex_t* m) noexcept { return m->__data.__kind & kind_mask; }
 
+// Who holds it: __owner, and __nusers behind it, as one word that changes at once. The upper half is the
+// process, where others may use the mutex: their threads have the same numbers. Robust ones always have it.
+static_assert(offsetof(pthread_mutex_t, __data.__owner) % 8 == 0 &&
+              offsetof(pthread_mutex_t, __data.__nusers) == offsetof(pthread_mutex_t, __data.__owner) + 4);
+using two_words [[gnu::may_alias]] = std::uint64_t;
+two_words* holder_word(pthread_mutex_t* m) noexcept {
+  return reinterpret_cast<two_words*>(&m->__data.__owner);
+}
+constexpr std::uint64_t holder(int tid, pid_t pid) noexcept {
+  return static_cast<std::uint32_t>(tid) | std::uint64_t{static_cast<std::uint32_t>(pid)} << 32;
+}
+/// What the caller writes there.
+std::uint64_t own_name(const pthread_mutex_t* m) noexcept {
+  return holder(own_tid(), (m->__data.__kind & (shared | robust)) != 0 ? ::getpid() : 0);
+}
+std::uint64_t holder_of(pthread_mutex_t* m) noexcept {
+  return __atomic_load_n(holder_word(m), __ATOMIC_RELAXED);
+}
+void set_holder(pthread_mutex_t* m, std::uint64_t name) noexcept {
+  __atomic_store_n(holder_word(m), name, __ATOMIC_RELEASE);
+}
+
 /// The process of the holder of a robust mutex, which has it in __nusers: is it gone, or only waits to be
 /// waited for?
 bool holder_is_gone(const pthread_mutex_t* m) noexcept {
@@ -64,17 +87,23 @@ bool holder_is_gone(const pthread_mutex_t* m) noexcept {
   return end != nullptr && (end[2] == 'Z' || end[2] == 'X');
 }
 
+/// Let go of it, and wake up to @p most of those who wait. The next one may destroy it at once: what is to be
+/// known of it is read before, and afterwards only its address counts.
+void let_go(pthread_mutex_t* m, unsigned most) noexcept {
+  const bool looked_at = is_shared(m);
+  if (__atomic_exchange_n(&m->__data.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !looked_at)
+    wake(&m->__data.__lock, most);
+}
+
 /// The caller holds it now. 0, or what it has to be told.
 int begin_robust(pthread_mutex_t* m) noexcept {
   auto& d = m->__data;
   const int before = d.__owner;
   if (before == not_recoverable) {
-    if (__atomic_exchange_n(&d.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !is_shared(m))
-      wake(&d.__lock, all_of_them);
+    let_go(m, all_of_them);
     return ENOTRECOVERABLE;
   }
-  __atomic_store_n(&d.__owner, own_tid(), __ATOMIC_RELAXED);
-  __atomic_store_n(&d.__nusers, static_cast<unsigned>(::getpid()), __ATOMIC_SEQ_CST);
+  set_holder(m, own_name(m));
   d.__spins = before == died || d.__spins != 0 ? 1 : 0;
   d.__count = kind_of(m) == PTHREAD_MUTEX_RECURSIVE ? 1 : 0;
   set_next_held(m, robust_held_);
@@ -89,8 +118,7 @@ void end_robust(pthread_mutex_t* m) noexcept {
     robust_held_ = next_held(m);
   else
     set_next_held(before, next_held(m));
-  __atomic_store_n(&m->__data.__nusers, 0, __ATOMIC_SEQ_CST);
-  __atomic_store_n(&m->__data.__owner, m->__data.__spins != 0 ? not_recoverable : 0, __ATOMIC_RELAXED);
+  set_holder(m, holder(m->__data.__spins != 0 ? not_recoverable : 0, 0));
   m->__data.__spins = 0;
 }
 
@@ -143,9 +171,9 @@ int wait_for_robust(pthread_mutex_t* m, std::uint32_t* word, std::uint64_t deadl
 int lock_mutex(pthread_mutex_t* m, std::uint64_t deadline_ns) noexcept {
   auto& d = m->__data;
   const int kind = kind_of(m);
-  const int me = kind != PTHREAD_MUTEX_NORMAL ? own_tid() : 0;
+  const std::uint64_t me = kind != PTHREAD_MUTEX_NORMAL ? own_name(m) : 0;
   if (kind == PTHREAD_MUTEX_RECURSIVE || kind == PTHREAD_MUTEX_ERRORCHECK) {
-    if (__atomic_load_n(&d.__owner, __ATOMIC_RELAXED) == me) {
+    if (holder_of(m) == me) {
       if (kind == PTHREAD_MUTEX_ERRORCHECK) return EDEADLK;
       if (d.__count + 1 == 0) return EAGAIN;
       ++d.__count;
@@ -156,7 +184,7 @@ int lock_mutex(pthread_mutex_t* m, std::uint64_t deadline_ns) noexcept {
   if (!__atomic_compare_exchange_n(&d.__lock, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
     if (const int error = lock_slow(m, deadline_ns); error != 0) return error;
   if (is_robust(m)) return begin_robust(m);
-  if (me != 0) __atomic_store_n(&d.__owner, me, __ATOMIC_RELAXED);
+  if (me != 0) set_holder(m, me);
   if (kind == PTHREAD_MUTEX_RECURSIVE) d.__count = 1;
   return 0;
 }
@@ -165,20 +193,19 @@ int unlock_mutex(pthread_mutex_t* m) noexcept {
   auto& d = m->__data;
   const int kind = kind_of(m);
   if (is_robust(m)) {
-    if (__atomic_load_n(&d.__owner, __ATOMIC_RELAXED) != own_tid()) return EPERM;
+    if (holder_of(m) != own_name(m)) return EPERM;
     if (kind == PTHREAD_MUTEX_RECURSIVE && --d.__count != 0) return 0;
     end_robust(m);
     const bool closed = d.__owner == not_recoverable;
-    if (__atomic_exchange_n(&d.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !is_shared(m))
-      wake(&d.__lock, closed ? all_of_them : 1);
+    let_go(m, closed ? all_of_them : 1);
     return 0;
   }
   if (kind == PTHREAD_MUTEX_RECURSIVE || kind == PTHREAD_MUTEX_ERRORCHECK) {
-    if (__atomic_load_n(&d.__owner, __ATOMIC_RELAXED) != own_tid()) return EPERM;
+    if (holder_of(m) != own_name(m)) return EPERM;
     if (kind == PTHREAD_MUTEX_RECURSIVE && --d.__count != 0) return 0;
   }
-  if (kind != PTHREAD_MUTEX_NORMAL) __atomic_store_n(&d.__owner, 0, __ATOMIC_RELAXED);
-  if (__atomic_exchange_n(&d.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !is_shared(m)) wake(&d.__lock, 1);
+  if (kind != PTHREAD_MUTEX_NORMAL) set_holder(m, 0);
+  let_go(m, 1);
   return 0;
 }
 
@@ -186,10 +213,8 @@ void die_with_robust_mutexes() noexcept {
   while (pthread_mutex_t* m = robust_held_) {
     robust_held_ = next_held(m);
     m->__data.__spins = 0;
-    __atomic_store_n(&m->__data.__nusers, 0, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&m->__data.__owner, died, __ATOMIC_SEQ_CST);
-    if (__atomic_exchange_n(&m->__data.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !is_shared(m))
-      wake(&m->__data.__lock, 1);
+    set_holder(m, holder(died, 0));
+    let_go(m, 1);
   }
 }
 
@@ -198,7 +223,7 @@ void die_with_robust_mutexes() noexcept {
 using namespace godwit::pthread;
 
 GODWIT_EXPORT int pthread_mutex_consistent(pthread_mutex_t* m) noexcept {
-  if (!is_robust(m) || m->__data.__owner != own_tid() || m->__data.__spins == 0) return EINVAL;
+  if (!is_robust(m) || holder_of(m) != own_name(m) || m->__data.__spins == 0) return EINVAL;
   m->__data.__spins = 0;
   return 0;
 }
@@ -214,8 +239,8 @@ GODWIT_EXPORT int pthread_mutex_lock(pthread_mutex_t* m) noexcept { return lock_
 GODWIT_EXPORT int pthread_mutex_trylock(pthread_mutex_t* m) noexcept {
   auto& d = m->__data;
   const int kind = kind_of(m);
-  const int me = kind != PTHREAD_MUTEX_NORMAL ? own_tid() : 0;
-  if (kind == PTHREAD_MUTEX_RECURSIVE && __atomic_load_n(&d.__owner, __ATOMIC_RELAXED) == me) {
+  const std::uint64_t me = kind != PTHREAD_MUTEX_NORMAL ? own_name(m) : 0;
+  if (kind == PTHREAD_MUTEX_RECURSIVE && holder_of(m) == me) {
     if (d.__count + 1 == 0) return EAGAIN;
     ++d.__count;
     return 0;
@@ -224,7 +249,7 @@ GODWIT_EXPORT int pthread_mutex_trylock(pthread_mutex_t* m) noexcept {
   if (!__atomic_compare_exchange_n(&d.__lock, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
     return EBUSY;
   if (is_robust(m)) return begin_robust(m);
-  if (me != 0) __atomic_store_n(&d.__owner, me, __ATOMIC_RELAXED);
+  if (me != 0) set_holder(m, me);
   if (kind == PTHREAD_MUTEX_RECURSIVE) d.__count = 1;
   return 0;
 }
