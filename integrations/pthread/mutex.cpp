@@ -6,12 +6,15 @@
 // such a list. When it ends, the owner of each becomes `died`, and the mutex is open: who takes it next is
 // told. Shared between processes, a holder may be gone without a word: who waits looks now and then whether
 // its process lives. Test: tests/pthread/programs/robust.c
+#include <climits>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -90,9 +93,13 @@ bool holder_is_gone(const pthread_mutex_t* m) noexcept {
 /// Let go of it, and wake up to @p most of those who wait. The next one may destroy it at once: what is to be
 /// known of it is read before, and afterwards only its address counts.
 void let_go(pthread_mutex_t* m, unsigned most) noexcept {
-  const bool looked_at = is_shared(m);
-  if (__atomic_exchange_n(&m->__data.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !looked_at)
-    wake(&m->__data.__lock, most);
+  const bool shared = is_shared(m);
+  auto* word = &m->__data.__lock;
+  if (__atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST) != 2) return;
+  if (shared)  // ours look at it in turns; programs without this library sleep in the kernel
+    ::syscall(SYS_futex, word, FUTEX_WAKE, most == 1 ? 1 : INT_MAX, nullptr, nullptr, 0);
+  else
+    wake(word, most);
 }
 
 /// The caller holds it now. 0, or what it has to be told.

@@ -9,6 +9,7 @@
 static struct shared {
   pthread_mutex_t mutex[3];
   pthread_rwlock_t rwlock;
+  int waits;
 } * s;
 
 static void* locks_all(void* argument) {
@@ -29,6 +30,21 @@ static void* locks_all(void* argument) {
     CHECK(pthread_mutex_unlock(&s->mutex[i]) == 0 && (i == 2 || pthread_mutex_unlock(&s->mutex[i]) == EPERM));
   CHECK(pthread_rwlock_unlock(&s->rwlock) == 0);
   return NULL;
+}
+// A program that runs without godwit-pthread waits for the ordinary mutex.
+static void gives_to_a_plain_program(const char* memory) {
+  CHECK(pthread_mutex_lock(&s->mutex[2]) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    unsetenv("LD_PRELOAD");
+    alarm(20);
+    execl("/proc/self/exe", "owners", memory, "waits", (char*)NULL);
+    _exit(127);
+  }
+  while (__atomic_load_n(&s->waits, __ATOMIC_SEQ_CST) == 0) usleep(1000);
+  usleep(50000);
+  int status = 0;
+  CHECK(pthread_mutex_unlock(&s->mutex[2]) == 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 static void* locks_none(void* argument) {
   struct timespec soon;
@@ -61,10 +77,20 @@ int main(int count, char** arguments) {
           pthread_rwlockattr_setpshared(&ra, PTHREAD_PROCESS_SHARED) == 0);
     CHECK(pthread_rwlock_init(&s->rwlock, &ra) == 0);
   }
+  if (count == 3) {
+    __atomic_store_n(&s->waits, 1, __ATOMIC_SEQ_CST);
+    CHECK(pthread_mutex_lock(&s->mutex[2]) == 0 && pthread_mutex_unlock(&s->mutex[2]) == 0);
+    return 0;
+  }
   // The first thread of each.
   pthread_t t;
   CHECK(pthread_create(&t, NULL, count == 1 ? locks_all : locks_none, &memory) == 0 &&
         pthread_join(t, NULL) == 0);
-  if (count == 1) puts("owners in two processes");
+  if (count == 1) {
+    char number[16];
+    snprintf(number, sizeof number, "%d", memory);
+    gives_to_a_plain_program(number);
+    puts("owners in two processes");
+  }
   return 0;
 }
