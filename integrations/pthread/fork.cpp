@@ -72,8 +72,9 @@ bool local_futex(std::uint32_t* word, int op, std::uint32_t value, const timespe
     else
       how.deadline_ns = deadline_of(clock, limit).deadline_ns;
   }
-  const waited w = wait_while(word, value, how);
-  if (w == waited::interrupted) handle_signals();
+  waited w = wait_while(word, value, how);
+  while (w == waited::interrupted && !handle_signals() && limit == nullptr)  // as the kernel restarts it
+    w = wait_while(word, value, how);
   errno = w == waited::changed       ? EAGAIN
           : w == waited::timed_out   ? ETIMEDOUT
           : w == waited::interrupted ? EINTR

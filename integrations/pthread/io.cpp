@@ -67,9 +67,17 @@ bool ends() noexcept {
 }
 constexpr events::watcher watcher{begins, ends};
 
-/// @p f, a cancellation point that signals interrupt.
+using events::side;
+
+/// A socket with SO_RCVTIMEO or SO_SNDTIMEO: as in the kernel, no handler restarts a call on it.
+bool has_time_limit(int fd, side at) noexcept {
+  const events::descriptor* d = events::descriptor_of(fd);
+  return d != nullptr && (d->state() & events::descriptor::watched) != 0 && d->timeout_ns(at) != 0;
+}
+
+/// @p f, a call on @p fd: a cancellation point that signals interrupt.
 template <class F>
-auto call(F f) {
+auto call(int fd, side at, F f) {
   for (;;) {
     test_cancel();
     decltype(f()) r{};
@@ -87,7 +95,7 @@ auto call(F f) {
       self()->io_to_cancel = false;
       continue;
     }
-    if (handle_signals()) {
+    if (handle_signals() || has_time_limit(fd, at)) {
       errno = EINTR;
       return r;
     }
@@ -200,45 +208,45 @@ using namespace godwit::pthread;
 namespace gio = godwit::io;
 
 GODWIT_EXPORT ssize_t read(int fd, void* to, std::size_t bytes) {
-  return call([=] { return gio::read(fd, to, bytes); });
+  return call(fd, side::read, [=] { return gio::read(fd, to, bytes); });
 }
 GODWIT_EXPORT ssize_t write(int fd, const void* from, std::size_t bytes) {
-  return call([=] { return gio::write(fd, from, bytes); });
+  return call(fd, side::write, [=] { return gio::write(fd, from, bytes); });
 }
 GODWIT_EXPORT ssize_t readv(int fd, const iovec* to, int count) {
-  return call([=] { return gio::readv(fd, to, count); });
+  return call(fd, side::read, [=] { return gio::readv(fd, to, count); });
 }
 GODWIT_EXPORT ssize_t writev(int fd, const iovec* from, int count) {
-  return call([=] { return gio::writev(fd, from, count); });
+  return call(fd, side::write, [=] { return gio::writev(fd, from, count); });
 }
 GODWIT_EXPORT ssize_t recv(int fd, void* to, std::size_t bytes, int flags) {
-  return call([=] { return gio::recv(fd, to, bytes, flags); });
+  return call(fd, side::read, [=] { return gio::recv(fd, to, bytes, flags); });
 }
 GODWIT_EXPORT ssize_t recvfrom(int fd, void* __restrict to, std::size_t bytes, int flags,
                                sockaddr* __restrict peer, socklen_t* __restrict peer_bytes) {
-  return call([=] { return gio::recvfrom(fd, to, bytes, flags, peer, peer_bytes); });
+  return call(fd, side::read, [=] { return gio::recvfrom(fd, to, bytes, flags, peer, peer_bytes); });
 }
 GODWIT_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
-  return call([=] { return gio::recvmsg(fd, message, flags); });
+  return call(fd, side::read, [=] { return gio::recvmsg(fd, message, flags); });
 }
 GODWIT_EXPORT ssize_t send(int fd, const void* from, std::size_t bytes, int flags) {
-  return call([=] { return gio::send(fd, from, bytes, flags); });
+  return call(fd, side::write, [=] { return gio::send(fd, from, bytes, flags); });
 }
 GODWIT_EXPORT ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
                              socklen_t peer_bytes) {
-  return call([=] { return gio::sendto(fd, from, bytes, flags, peer, peer_bytes); });
+  return call(fd, side::write, [=] { return gio::sendto(fd, from, bytes, flags, peer, peer_bytes); });
 }
 GODWIT_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  return call([=] { return gio::sendmsg(fd, message, flags); });
+  return call(fd, side::write, [=] { return gio::sendmsg(fd, message, flags); });
 }
 GODWIT_EXPORT int accept(int fd, sockaddr* __restrict peer, socklen_t* __restrict peer_bytes) {
-  return call([=] { return gio::accept(fd, peer, peer_bytes); });
+  return call(fd, side::read, [=] { return gio::accept(fd, peer, peer_bytes); });
 }
 GODWIT_EXPORT int accept4(int fd, sockaddr* __restrict peer, socklen_t* __restrict peer_bytes, int flags) {
-  return call([=] { return gio::accept4(fd, peer, peer_bytes, flags); });
+  return call(fd, side::read, [=] { return gio::accept4(fd, peer, peer_bytes, flags); });
 }
 GODWIT_EXPORT int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) {
-  return call([=] { return gio::connect(fd, peer, peer_bytes); });
+  return call(fd, side::write, [=] { return gio::connect(fd, peer, peer_bytes); });
 }
 GODWIT_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
   if (!is_light()) return REAL(poll)(fds, count, timeout_ms);

@@ -1,4 +1,4 @@
-// Which calls a handler of a signal ends: poll and its like always, sem_wait only without SA_RESTART. Signals
+// Which calls a handler of a signal ends: poll and its like always, others only without SA_RESTART. Signals
 // that the mask of such a call lets in. A sleep, which others end early in no case.
 #define _GNU_SOURCE
 #include "check.h"
@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ static void install(int flags) {
   CHECK(sigaction(SIGUSR1, &a, NULL) == 0);
 }
 
-static void send(pthread_t t) {  // which may have ended
+static void send_to(pthread_t t) {  // which may have ended
   const int error = pthread_kill(t, SIGUSR1);
   CHECK(error == 0 || error == ESRCH);
 }
@@ -67,7 +68,7 @@ static void always_interrupted(void) {
     CHECK(pthread_create(&t, NULL, looks, (void*)how) == 0);
     while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST)) {  // until one comes while the call waits
       usleep(10000);
-      send(t);
+      send_to(t);
     }
     CHECK(pthread_join(t, NULL) == 0);
   }
@@ -125,13 +126,50 @@ static void semaphores(void) {
       CHECK(pthread_create(&t, NULL, takes, NULL) == 0);
       for (int i = 0; restarts ? i < 10 : !__atomic_load_n(&over, __ATOMIC_SEQ_CST); ++i) {
         usleep(5000);
-        send(t);
+        send_to(t);
       }
       while (restarts && __atomic_load_n(&handled, __ATOMIC_SEQ_CST) == before) usleep(1000);
       if (restarts) CHECK(sem_post(&posted) == 0);
       CHECK(pthread_join(t, &error) == 0 && (size_t)error == (restarts ? 0 : EINTR));
     }
   puts("semaphores: restarted, but not with a time limit");
+}
+
+// What waits without a time limit is restarted, here until its word changes or a byte comes.
+static int word, pair[2];
+static void* waits(void* how) {
+  char c;
+  int error = 0;
+  if ((size_t)how == 0) {
+    if (syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0) != 0) error = errno;
+  } else {
+    if (recv(pair[0], &c, 1, 0) != 1) error = errno;
+  }
+  __atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
+  return (void*)(size_t)error;
+}
+static void with_and_without_limits(void) {
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+  install(SA_RESTART);
+  for (size_t how = 0; how < 3; ++how) {
+    const struct timeval limit = {20, 0};
+    void* error;
+    pthread_t t;
+    over = 0;
+    if (how == 2) CHECK(setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0);
+    CHECK(pthread_create(&t, NULL, waits, (void*)how) == 0);
+    for (int i = 0; how < 2 ? i < 10 : !__atomic_load_n(&over, __ATOMIC_SEQ_CST); ++i) {
+      usleep(5000);
+      send_to(t);
+    }
+    __atomic_store_n(&word, 1, __ATOMIC_SEQ_CST);
+    if (how == 0) syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    if (how == 1) CHECK(write(pair[1], "x", 1) == 1);
+    CHECK(pthread_join(t, &error) == 0);
+    // The wake-up of the futex may come while a handler runs: then its word has changed.
+    CHECK(how < 2 ? error == NULL || (how == 0 && (size_t)error == EAGAIN) : (size_t)error == EINTR);
+  }
+  puts("futex, recv: restarted, but not with a time limit of the socket");
 }
 
 // Somebody may mean what lay on the stack before: wake-ups that come late.
@@ -165,6 +203,7 @@ int main(void) {
   always_interrupted();
   let_in();
   semaphores();
+  with_and_without_limits();
   late_wakes();
   return 0;
 }
