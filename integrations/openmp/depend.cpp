@@ -121,7 +121,7 @@ void end(thread& t, dependence_node& n) noexcept {
 }  // namespace
 
 bool link_dependences(task& k, void** depend) noexcept {
-  dependence_node& n = link(*k.parent, &k, nullptr, depend);
+  dependence_node& n = link(*k.parent.load(std::memory_order_relaxed), &k, nullptr, depend);
   k.node = &n;
   const guard hold(n.in->word);
   return one_less(n);

@@ -25,6 +25,7 @@ OPENMP_ENTRY unsigned GOMP_parallel_reductions(function* f, void* data, unsigned
   const unsigned n = region_size(threads);
   group g;
   g.outer = nullptr;
+  g.by = nullptr;
   g.waiter = &self();
   g.open.store(0, std::memory_order_relaxed);
   g.cancelled.store(false, std::memory_order_relaxed);

@@ -57,7 +57,7 @@ inline void announce_end(thread& t, task& k) noexcept {
     thread* waiter = g->waiter;
     if (g->open.fetch_sub(1, std::memory_order_seq_cst) == 1 && waiter != &t) wake(*waiter);
   }
-  task& p = *k.parent;
+  task& p = *k.parent.load(std::memory_order_relaxed);
   if (p.runs_on == &t && !p.ended) [[likely]]
     --p.open_here;
   else
@@ -67,6 +67,11 @@ inline void count_end(member& me) noexcept {
   me.ended.store(me.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
+/// By the thread that ran it, before anybody hears of its end.
+inline void go(task& k) noexcept {
+  if (k.open_here != 0) [[unlikely]]
+    k.gone.store(true, std::memory_order_release);
+}
 /// By the thread that ran it, last of all: its memory is free when its children have ended.
 inline void leave(thread& t, task& k) noexcept {
   const auto left = static_cast<std::int32_t>(k.open_here);
@@ -114,6 +119,7 @@ void forget_event(task& k) noexcept {
   k.detached = false;
 }
 void end_detached(thread& t, task& k) noexcept {
+  k.gone.store(true, std::memory_order_release);
   announce_end(t, k);
   if (member& me = *t.me; me.of == k.of) {
     count_end(me);
@@ -138,6 +144,7 @@ inline void run(thread& t, task& k) noexcept {
     if (called) return leave_to_event(t, k);
     forget_event(k);
   }
+  go(k);
   announce_end(t, k);
   count_end(*t.me);
   leave(t, k);
@@ -169,10 +176,24 @@ task* steal(const member& me, F wanted) noexcept {
   return nullptr;
 }
 
-bool descends(const task* k, const task& from) noexcept {
-  const std::uint32_t depth = k->depth;
-  for (std::uint32_t i = from.depth; i < depth && k != nullptr; ++i) k = k->parent;
-  return k == &from;
+/// Is it so many steps above @p k, which is in use? Who has gone may have done so before its parent was looked
+/// at, which may have been used again by then: so all are asked once more, the highest first.
+bool is_above(const task& from, const task* k, std::uint32_t steps) noexcept {
+  if (steps == 0) return k == &from;
+  const auto has_gone = [&] { return k->gone.load(std::memory_order_acquire); };
+  return k != nullptr && !has_gone() &&
+         is_above(from, k->parent.load(std::memory_order_acquire), steps - 1) && !has_gone();
+}
+bool is_above(const task& from, const task* k) noexcept {
+  return k->depth >= from.depth && is_above(from, k, k->depth - from.depth);
+}
+/// @p k cannot begin meanwhile, nor its groups end. Where tasks above it have gone, it is known by its groups,
+/// or nobody waits for it but a barrier.
+bool descends(const task& k, const task& from) noexcept {
+  if (is_above(from, &k)) return true;
+  for (const group* g = k.in; g != nullptr && g->by != nullptr; g = g->outer)
+    if (is_above(from, g->by)) return true;
+  return false;
 }
 
 }  // namespace
@@ -241,7 +262,7 @@ namespace {
 /// One more that its parent, its group and its team wait for.
 inline void count(member& me, task& k) noexcept {
   k.of = me.of;
-  ++k.parent->open_here;
+  ++k.parent.load(std::memory_order_relaxed)->open_here;
   if (k.in != nullptr) k.in->open.fetch_add(1, std::memory_order_relaxed);
   me.made.store(me.made.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
@@ -280,6 +301,7 @@ void run_undeferred(thread& t, task& k, const task_request& r) noexcept {
     if (called) wait_running(t, [&] { return (k.event.load(std::memory_order_acquire) & 1) != 0; });
     forget_event(k);
   }
+  go(k);
   leave(t, k);
 }
 
@@ -303,7 +325,7 @@ void fulfill(void* event) noexcept {
 
 namespace {
 [[gnu::noinline]] bool run_stolen(thread& t, bool descendants) noexcept {
-  const auto wanted = [&](const task* k) { return !descendants || descends(k, *t.current); };
+  const auto wanted = [&](const task* k) { return !descendants || descends(*k, *t.current); };
   t.me->tasks.answer();
   task* k = steal(*t.me, wanted);
   if (k != nullptr) run(t, *k);
@@ -327,6 +349,7 @@ bool any_task_waits(const team& m) noexcept {
 
 void begin_group(thread& t, group& g) noexcept {
   g.outer = t.current->in;
+  g.by = t.current;
   g.reductions = g.outer != nullptr ? g.outer->reductions : nullptr;
   g.waiter = &t;
   g.open.store(0, std::memory_order_relaxed);
@@ -390,6 +413,7 @@ inline task& take_free_task(thread& t) noexcept {
   k.of = t.me->of;
   t.me->tasks.answer();
   call_function(t, k);
+  go(k);
   leave(t, k);
 }
 

@@ -21,11 +21,12 @@ struct task_request {
 
 /// What a task that nobody knows yet has from its parent.
 inline void begin_task(task& k, task& parent) noexcept {
-  k.parent = &parent;
+  k.parent.store(&parent, std::memory_order_release);
   k.in = parent.in;
   k.own = parent.own;
   k.depth = parent.depth + 1;
   k.ended = false;
+  k.gone.store(false, std::memory_order_release);
 }
 /// As it is while not in use, but for where it lies in lists.
 void clear(task& k) noexcept;

@@ -33,7 +33,7 @@ T* make() noexcept {
 /// @p parent: null outside all regions.
 void begin_implicit(member& me, task* parent, const settings* s, group* in) noexcept {
   task& k = me.implicit;
-  k.parent = parent;
+  k.parent.store(parent, std::memory_order_release);
   k.depth = parent != nullptr ? parent->depth + 1 : 0;
   k.runs_on = me.who;
   k.own = s;

@@ -20,6 +20,7 @@ namespace godwit::openmp {
 struct thread;
 struct team;
 struct share;
+struct task;
 struct dependences;
 struct dependence_node;
 
@@ -40,6 +41,7 @@ struct settings {
 /// Tasks to wait for together: taskgroup.
 struct group {
   group* outer;
+  const task* by;  ///< whose it is; null: a region's, which is for reductions
   std::uintptr_t* reductions;
   thread* waiter;                   ///< who will wait, on whose stack it lies
   std::atomic<std::uint64_t> open;  ///< tasks that have not ended. W who makes and ends them, R the waiter
@@ -47,10 +49,10 @@ struct group {
 };
 
 struct task {
-  task* parent;
-  task* next;       ///< in a list of free ones, or of those handed to a team
-  thread* home;     ///< whose lists it belongs to
-  thread* runs_on;  ///< W who begins it, R who ends a child of it
+  std::atomic<task*> parent;  ///< W who makes it, R who knows it; meaningless if it has `gone`
+  task* next;                 ///< in a list of free ones, or of those handed to a team
+  thread* home;               ///< whose lists it belongs to
+  thread* runs_on;            ///< W who begins it, R who ends a child of it
   void (*function)(void*);
   void* data;
   group* in;            ///< the group that it belongs to, and while it has one of its own, that one
@@ -58,7 +60,8 @@ struct task {
   team* of;
   std::uint32_t depth;
   bool final;
-  bool ended;  ///< its function has returned, and children are left
+  bool ended;              ///< its function has returned, and children are left
+  std::atomic<bool> gone;  ///< the same, and its parent may be in use again. W who ends it, R thieves
 
   // From here on as written here while it is not in use.
   /// Detached: it ends when its function has returned and its event is fulfilled, whichever comes second.

@@ -237,6 +237,46 @@ static void locked_for_an_event(void) {
   printf("locked for an event: %d\n", done);
 }
 
+/* The same where tasks above older ones have ended, and what was theirs is used again: by the task that holds
+ * the lock, at the same depth. */
+static void locked_among_orphans(void) {
+  static int begun, holder = -1, event_is_known, wrong;
+  static omp_event_handle_t event;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+  if (omp_get_num_threads() == 2) {
+#pragma omp task if (0)
+    {
+#pragma omp task
+      {
+#pragma omp task
+        if (__atomic_load_n(&holder, __ATOMIC_ACQUIRE) == omp_get_thread_num()) wrong = 1;
+#pragma omp task
+        { /* the other thread begins with this one, when its maker has ended */
+          __atomic_store_n(&begun, 1, __ATOMIC_RELEASE);
+          while (!__atomic_load_n(&event_is_known, __ATOMIC_ACQUIRE)) sched_yield();
+          rest_us(5000);
+          omp_fulfill_event(event);
+        }
+      }
+      while (!__atomic_load_n(&begun, __ATOMIC_ACQUIRE)) sched_yield();
+    }
+#pragma omp task if (0)
+    {
+      __atomic_store_n(&holder, omp_get_thread_num(), __ATOMIC_RELEASE);
+      omp_event_handle_t here;
+#pragma omp task detach(here)
+      {
+        event = here;
+        __atomic_store_n(&event_is_known, 1, __ATOMIC_RELEASE);
+      }
+#pragma omp taskwait
+      __atomic_store_n(&holder, -1, __ATOMIC_RELEASE);
+    }
+  }
+  printf("locked among orphans: %d wrong\n", wrong);
+}
+
 static void loops(void) {
   static int seen[1000];
   long sum = 0;
@@ -371,6 +411,7 @@ int main(void) {
   clauses();
   locked();
   locked_for_an_event();
+  locked_among_orphans();
   loops();
   detached();
   silent();
