@@ -98,7 +98,7 @@ dependence_node& link(task& parent, task* k, thread* waiter, void** depend) {
 /// It waits for one less. True: for nothing more. Under the lock.
 bool one_less(dependence_node& n) noexcept { return --n.waits_for == 0; }
 
-void end(thread& t, dependence_node& n) noexcept {
+void end(thread& t, dependence_node& n, bool in_task) noexcept {
   std::vector<task*> ready;
   std::vector<thread*> awake;
   {
@@ -114,7 +114,7 @@ void end(thread& t, dependence_node& n) noexcept {
     n.after.clear();
     let_go(&n);
   }
-  for (task* k : ready) offer(t, *k);
+  for (task* k : ready) in_task ? hand_over(*k) : offer(t, *k);
   for (thread* w : awake) wake(*w);
 }
 
@@ -137,13 +137,13 @@ void wait_for_dependences(thread& t, void** depend) noexcept {
       const guard hold(n.in->word);
       return n.waits_for == 0;
     });
-  end(t, n);
+  end(t, n, true);
 }
 
-void end_dependences(thread& t, task& k) noexcept {
+void end_dependences(thread& t, task& k, bool in_task) noexcept {
   dependence_node& n = *k.node;
   k.node = nullptr;
-  end(t, n);
+  end(t, n, in_task);
 }
 
 void free_dependences(dependences* d) noexcept {

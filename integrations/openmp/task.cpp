@@ -49,10 +49,10 @@ void forget_child(thread& t, task& k) noexcept {
     wake(*waiter);
 }
 
-/// To those that wait for it, but its team.
-inline void announce_end(thread& t, task& k) noexcept {
+/// To those that wait for it, but its team. @p in_task: by one that goes on afterwards, and may hold a lock.
+inline void announce_end(thread& t, task& k, bool in_task = false) noexcept {
   if (k.node != nullptr) [[unlikely]]
-    end_dependences(t, k);
+    end_dependences(t, k, in_task);
   if (group* g = k.in; g != nullptr) {
     thread* waiter = g->waiter;
     if (g->open.fetch_sub(1, std::memory_order_seq_cst) == 1 && waiter != &t) wake(*waiter);
@@ -118,9 +118,9 @@ void forget_event(task& k) noexcept {
   k.event.store((k.event.load(std::memory_order_relaxed) | 1) + 1, std::memory_order_release);
   k.detached = false;
 }
-void end_detached(thread& t, task& k) noexcept {
+void end_detached(thread& t, task& k, bool in_task) noexcept {
   k.gone.store(true, std::memory_order_release);
-  announce_end(t, k);
+  announce_end(t, k, in_task);
   if (member& me = *t.me; me.of == k.of) {
     count_end(me);
   } else {
@@ -135,7 +135,7 @@ void end_detached(thread& t, task& k) noexcept {
 [[gnu::noinline]] void leave_to_event(thread& t, task& k) noexcept {
   ++k.open_here;
   leave(t, k);
-  if ((k.event.fetch_or(1, std::memory_order_acq_rel) & 1) != 0) end_detached(t, k);
+  if ((k.event.fetch_or(1, std::memory_order_acq_rel) & 1) != 0) end_detached(t, k, false);
 }
 
 inline void run(thread& t, task& k) noexcept {
@@ -176,8 +176,8 @@ task* steal(const member& me, F wanted) noexcept {
   return nullptr;
 }
 
-/// Is it so many steps above @p k, which is in use? Who has gone may have done so before its parent was looked
-/// at, which may have been used again by then: so all are asked once more, the highest first.
+/// Is it so many steps above @p k, which is in use? Who has gone may have done so before its parent was
+/// looked at, which may have been used again by then: so all are asked once more, the highest first.
 bool is_above(const task& from, const task* k, std::uint32_t steps) noexcept {
   if (steps == 0) return k == &from;
   const auto has_gone = [&] { return k->gone.load(std::memory_order_acquire); };
@@ -187,8 +187,8 @@ bool is_above(const task& from, const task* k, std::uint32_t steps) noexcept {
 bool is_above(const task& from, const task* k) noexcept {
   return k->depth >= from.depth && is_above(from, k, k->depth - from.depth);
 }
-/// @p k cannot begin meanwhile, nor its groups end. Where tasks above it have gone, it is known by its groups,
-/// or nobody waits for it but a barrier.
+/// @p k cannot begin meanwhile, nor its groups end. Where tasks above it have gone, it is known by its
+/// groups, or nobody waits for it but a barrier.
 bool descends(const task& k, const task& from) noexcept {
   if (is_above(from, &k)) return true;
   for (const group* g = k.in; g != nullptr && g->by != nullptr; g = g->outer)
@@ -277,17 +277,20 @@ void start_deferred(thread& t, task& k, const task_request& r) noexcept {
   if (r.depend == nullptr || link_dependences(k, r.depend)) offer(t, k);
 }
 
+void hand_over(task& k) noexcept {
+  team& m = *k.of;
+  {
+    const guard hold(m.handed_word);
+    k.next = m.handed.load(std::memory_order_relaxed);
+    m.handed.store(&k, std::memory_order_release);
+  }
+  wake_all(m);
+}
 void offer(thread& t, task& k) noexcept {
   member& me = *t.me;
   team& m = *k.of;
-  if (me.of != &m) [[unlikely]] {
-    {
-      const guard hold(m.handed_word);
-      k.next = m.handed.load(std::memory_order_relaxed);
-      m.handed.store(&k, std::memory_order_release);
-    }
-    return wake_all(m);
-  }
+  if (me.of != &m) [[unlikely]]
+    return hand_over(k);
   if (m.size == 1 || !me.tasks.push(&k, k.depth)) return run(t, k);
   wake_one_for(m);
 }
@@ -319,7 +322,7 @@ void fulfill(void* event) noexcept {
   std::uint32_t now = k.event.load(std::memory_order_acquire);
   do {
     if ((now / 2 & number_mask) != number) return;
-    if ((now & 1) != 0) return end_detached(self(), k);
+    if ((now & 1) != 0) return end_detached(self(), k, true);
   } while (!k.event.compare_exchange_weak(now, now | 1, std::memory_order_acq_rel));
 }
 

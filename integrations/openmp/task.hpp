@@ -56,6 +56,8 @@ void wait_running(thread& t, F done) noexcept {
 /// The task may begin: in the calling member's deque, or at once where that is full. A caller that is not in
 /// its team hands it over.
 void offer(thread& t, task& k) noexcept;
+/// The task may begin, but not on top of what the caller is in.
+void hand_over(task& k) noexcept;
 /// What the program has of a detached task's event, and its use. Nothing happens if the task was cancelled.
 void* event_of(task& k) noexcept;
 void fulfill(void* event) noexcept;
@@ -129,8 +131,8 @@ void make_task(thread& t, const task_request& r, F change) noexcept {
 bool link_dependences(task& k, void** depend) noexcept;
 /// The calling task waits until what @p depend names has ended.
 void wait_for_dependences(thread& t, void** depend) noexcept;
-/// It has ended: those that waited for it alone are offered to @p t.
-void end_dependences(thread& t, task& k) noexcept;
+/// It has ended: those that waited for it alone are offered to @p t. If @p in_task: they are handed over.
+void end_dependences(thread& t, task& k, bool in_task) noexcept;
 void free_dependences(dependences* d) noexcept;
 
 }  // namespace godwit::openmp

@@ -162,6 +162,42 @@ static void event_from_elsewhere(void) {
   printf("event from elsewhere: %d in the team, %d not\n", in_team, stranger);
 }
 
+/* Who fulfils an event may hold a lock: what waited for that does not begin inside of the call, whether there
+ * is one thread, or no room for more tasks, nor in a wait of the one that holds it. */
+static void event_under_a_lock(int threads) {
+  static int begun, holder, wrong, done;
+  holder = -1;
+  begun = wrong = done = 0;
+#pragma omp parallel num_threads(threads)
+#pragma omp single
+  {
+    int order = 0;
+    omp_event_handle_t first = 0, second = 0;
+#pragma omp task detach(first) depend(out : order)
+    __atomic_store_n(&begun, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < 400; ++i) {
+#pragma omp task depend(in : order)
+      {
+        if (__atomic_load_n(&holder, __ATOMIC_ACQUIRE) == omp_get_thread_num()) wrong = 1;
+#pragma omp atomic
+        ++done;
+      }
+    }
+#pragma omp task if (0) shared(first)
+    {
+      while (threads > 1 && !__atomic_load_n(&begun, __ATOMIC_ACQUIRE)) rest_us(100);
+      rest_us(2000); /* its function has returned */
+      __atomic_store_n(&holder, omp_get_thread_num(), __ATOMIC_RELEASE);
+      omp_fulfill_event(first);
+#pragma omp task detach(second)
+      omp_fulfill_event(second);
+#pragma omp taskwait
+      __atomic_store_n(&holder, -1, __ATOMIC_RELEASE);
+    }
+  }
+  printf("event under a lock: %d done, %d wrong\n", done, wrong);
+}
+
 int main(void) {
   chain();
   readers();
@@ -170,5 +206,7 @@ int main(void) {
   objects();
   parents();
   event_from_elsewhere();
+  event_under_a_lock(1);
+  event_under_a_lock(2);
   return 0;
 }
