@@ -190,7 +190,7 @@ namespace detail {
 /// In the frame of a thread that waits for a sender.
 template <class Values>
 struct awaited {
-  ref done = make_promised();
+  ref done = 0;
   std::optional<Values> values;
   std::exception_ptr error;
 };
@@ -243,6 +243,7 @@ auto sync_wait(Sender&& sender) {
   detail::awaited<Values> result;
   auto operation =
       detail::exec::connect(std::forward<Sender>(sender), detail::awaiting_receiver<Values>{&result});
+  result.done = detail::make_promised();  // only now: connect may throw
   detail::exec::start(operation);
   static_cast<void>(detail::wait(result.done, "godwit::sync_wait", "sync_wait", 0));
   detail::release(result.done);

@@ -48,6 +48,25 @@ TEST(senders, schedule_completes_in_a_thread_of_its_own) {
   });
 }
 
+/// Cannot be connected.
+struct unconnected {
+  using sender_concept = ex::sender_tag;
+  template <template <class...> class Tuple>
+  using values = Tuple<>;
+  template <class R>
+  ex::just_sender<>::operation<R> connect(R) && {
+    throw std::out_of_range("no");
+  }
+};
+
+TEST(senders, one_that_cannot_be_connected_leaves_nothing_behind) {
+  gw::options o = support::on_threads(1);
+  o.heap_bytes = std::size_t{8} << 20;  // less than a record for each
+  gw::run(o, [] {
+    for (int i = 0; i < 100'000; ++i) EXPECT_THROW(gw::sync_wait(unconnected{}), std::out_of_range);
+  });
+}
+
 TEST(senders, from_outside_of_a_run_and_stopped_before_it_begins) {
   gw::background_run run(support::on_threads(2));
   for (const bool stop : {false, true}) {
