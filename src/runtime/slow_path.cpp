@@ -118,7 +118,10 @@ ref make_completed_boxed(outcome kind, boxed what) {
   need_run("a future's record");
   return this_worker().records().make_completed_boxed(kind, what);
 }
-void publish_error(ref record, ref error) noexcept { this_worker().records().publish_error(record, error); }
+void publish_error(ref record, ref error) noexcept {
+  this_worker().records().drop_value(record);
+  this_worker().records().publish_error(record, error);
+}
 void complete(ref record) noexcept {
   need_no_checkout("spawn");  // the parent's: this thread is over, its own are checked in
   this_worker().complete(record);

@@ -98,6 +98,18 @@ ref join_records::make_completed(outcome kind, const void* data, std::size_t byt
   return r;
 }
 
+void join_records::drop_value(ref r) noexcept {
+  if (!here_.is_near(r)) return;
+  const result_words last = here_.at<record>(r)->result;
+  detail::boxed what{};
+  if (last.boxed != 0) std::memcpy(&what, last.small, sizeof what);
+  if (last.object != 0) {
+    const unexposed inside;
+    free(last.object);
+  }
+  destroy(what);
+}
+
 void join_records::publish_error(ref to, ref error) noexcept {
   const detail::payload p = payload_of(error);
   const bool boxed = here_.is_near(error) && here_.at<record>(error)->result.boxed != 0;

@@ -244,6 +244,21 @@ TEST(coroutine, what_it_owns_is_gone_before_its_result_is_there) {
   });
 }
 
+struct fails_at_its_end {
+  ~fails_at_its_end() noexcept(false) { throw std::out_of_range("at its end"); }
+};
+
+TEST(coroutine, an_error_after_its_value_drops_that) {
+  everywhere([] {
+    auto fails = []() -> gw::future<counted> {
+      const fails_at_its_end last;
+      co_return counted();
+    };
+    EXPECT_THROW(static_cast<void>(fails().join()), std::out_of_range);
+    EXPECT_EQ(alive, 0);
+  });
+}
+
 TEST(coroutine, on_processes_only_ready_futures) {
   gw::options o;
   o.workers = 1;
