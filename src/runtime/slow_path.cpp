@@ -194,14 +194,13 @@ ref make_tally() {
 }
 void free_tally(ref tally) noexcept {
   if (detail::hot().workers == 0) return;  // it outlived its run
-  sched::join_records& records = this_worker().records();
-  for (ref failed = records.take_failed(tally); failed != 0;) {
-    const ref next = records.look_at_failed(failed).next;
-    records.detach(failed);
+  for (ref failed = this_worker().records().take_failed(tally); failed != 0;) {
+    const ref next = this_worker().records().look_at_failed(failed).next;
+    this_worker().records().detach(failed);  // what it has thrown may wait in its destructor
     failed = next;
   }
   const base::unexposed inside;
-  records.free(tally);
+  this_worker().records().free(tally);
 }
 void detach_into(ref record, ref tally) noexcept { this_worker().detach_into(record, tally); }
 void wait_for_parts(ref tally, const char* what, const place& where) noexcept {
@@ -210,14 +209,13 @@ void wait_for_parts(ref tally, const char* what, const place& where) noexcept {
   this_worker().wait_for_parts(tally, where, what);
 }
 ref take_failed(ref tally) noexcept {
-  sched::join_records& records = this_worker().records();
   ref first = 0;
   std::uint64_t lowest = ~std::uint64_t{0};
-  for (ref failed = records.take_failed(tally); failed != 0;) {
-    const auto is = records.look_at_failed(failed);
+  for (ref failed = this_worker().records().take_failed(tally); failed != 0;) {
+    const auto is = this_worker().records().look_at_failed(failed);
     const bool comes_first = is.number < lowest;
     if (comes_first) std::swap(first, failed), lowest = is.number;
-    if (failed != 0) records.release(failed);
+    if (failed != 0) this_worker().records().release(failed);  // as above
     failed = is.next;
   }
   return first;

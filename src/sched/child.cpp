@@ -389,6 +389,7 @@ void child_worker<P>::end_of_root_thread() noexcept {
 
 template <class P>
 void child_worker<P>::block(ref r, const detail::place& where, const char*) noexcept {
+  need_thread_here(where);
   const kept_by_thread kept(here_);  // who runs meanwhile has others
   if constexpr (full)
     wait_in_queue(r, where);

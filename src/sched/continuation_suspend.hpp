@@ -158,6 +158,7 @@ bool continuation_worker<P>::park(detail::publish_fn* publish, void* arg, detail
 /// than the caller's.
 template <class P>
 bool continuation_worker<P>::leave(leaving& why) noexcept {
+  need_thread_here(*why.where);
   if constexpr (lazy) find_spawns();
   // This thread's frames may leave: [here, where its parent's begin).
   if (detail::hot().pending != nullptr)

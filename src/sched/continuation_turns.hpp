@@ -21,6 +21,7 @@ inline constexpr std::uint32_t yields_without_look = 64;
 
 template <class P>
 void continuation_worker<P>::yield_thread() noexcept {
+  need_thread_here({"godwit::yield", "yield", 0});
   if constexpr (hands_over)
     if (!ready_.empty() && here_.forced == choice::force_steal::none && at_bottom() && has_registers_only() &&
         may_hand_over()) [[likely]]

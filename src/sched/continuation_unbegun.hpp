@@ -20,7 +20,7 @@ const fresh_thread& continuation_worker<P>::unbegun(const image& im) noexcept {
 /// @p mine: what the running thread carries. What it runs goes on with that.
 template <class P>
 [[gnu::always_inline]] inline bool continuation_worker<P>::may_run_unbegun(const carried& mine) noexcept {
-  return mine.segment == 0 && here_.exceptions.state->empty() &&
+  return mine.segment == 0 && here_.exceptions.state->empty() && !is_between_threads() &&
          detail::hot().bottom - &deque_.sentinel() <= most_nested && may_hand_over();
 }
 

@@ -223,10 +223,20 @@ void worker::ended_detached(ref r, std::uint64_t state) noexcept {
 }
 
 void worker::part_ended(ref r, ref tally) noexcept {
+  records_.end_part(r, tally);  // TY3: before it is counted off
+  // Perhaps another one: a result that is dropped may wait in its destructor.
+  worker& now = this_worker();
   const unexposed inside;
-  records_.end_part(r, tally);                    // TY3: before it is counted off
-  const ref waiting = records_.count_off(tally);  // TY1: what was counted before the record named it
-  if (waiting != 0) finish(waiting);
+  const ref waiting = now.records_.count_off(tally);  // TY1: what was counted before the record named it
+  if (waiting != 0) now.finish(waiting);
+}
+
+void worker::no_thread_here(const detail::place& where) const noexcept {
+  base::fatal(
+      "worker %u: %s:%u waits between two threads, where there is none to suspend: in the destructor of the "
+      "result, or of the exception, of a thread whose future was dropped before it ended; keep that future "
+      "and join it, or let the thread wait for what its result owns",
+      index(here_.me), where.file != nullptr ? where.file : "?", where.line);
 }
 
 void worker::detach_into(ref r, ref tally) noexcept {

@@ -242,6 +242,17 @@ class worker {
   /// Nobody asked for @p r, which was completed here: @p state was in it.
   void ended_detached(ref r, std::uint64_t state) noexcept;
   void part_ended(ref r, ref tally) noexcept;
+  /// The caller is on the scheduler stack, which nothing outlives.
+  [[gnu::always_inline]] bool is_between_threads() const noexcept {
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    return here - scheduler_stack_.low() < stack::scheduler_stack_bytes;
+  }
+  /// Before a wait: ends the run there.
+  void need_thread_here(const detail::place& where) const noexcept {
+    if (is_between_threads()) [[unlikely]]
+      no_thread_here(where);
+  }
+  [[noreturn, gnu::cold]] void no_thread_here(const detail::place& where) const noexcept;
   void parts_are_done(ref tally) noexcept;
   /// A join found its thread done.
   virtual void joined(ref) noexcept {}

@@ -413,6 +413,38 @@ TEST(create, a_result_that_nobody_sees_owns_threads_that_still_run) {
   });
 }
 
+/// Its destructor runs where no thread is.
+TEST(create, a_result_that_nobody_sees_must_not_wait_in_its_end) {
+  for (const bool yields : {false, true}) {
+    const auto o = support::run_child([yields] {
+      return gw::run(on_threads(2), [yields] {
+        struct waits {
+          std::shared_ptr<gw::latch> until;
+          bool yields;
+          ~waits() {
+            if (until != nullptr) yields ? gw::yield() : until->wait();
+          }
+        };
+        auto open = std::make_shared<gw::latch>(1);
+        std::atomic<bool> begun{false}, dropped{false};
+        {
+          auto unseen = gw::create([&] {
+            begun = true;
+            while (!dropped) gw::yield();
+            return std::unique_ptr<waits>(new waits{open, yields});
+          });
+          while (!begun) gw::yield();
+        }
+        dropped = true;
+        for (int i = 0; i < 100; ++i) gw::this_thread::sleep_for(std::chrono::milliseconds(1));
+        open->count_down();
+      });
+    });
+    EXPECT_EQ(o.status, 70) << support::show(o);
+    EXPECT_TRUE(o.err_has("whose future was dropped before it ended")) << support::show(o);
+  }
+}
+
 /// If its end waited there, with sanitizers the worker's own checks would end the run.
 TEST(create, a_scope_s_end_begins_who_drops_a_thread_that_still_runs) {
   everywhere([] {
