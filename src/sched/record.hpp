@@ -40,7 +40,8 @@ struct record : object {
   /// W child before JN1, R consumers after JN2. A line ends with its head: that is all of a thread without a
   /// value
   result_words result;
-  /// return address of the child's spawn, for messages; 0: not known. W owner before it is public
+  /// return address of the child's spawn, for messages; 0: not known. W owner before it is public. A created
+  /// thread may have old bytes here and in the next word, where nobody reads them (create_thread)
   std::uintptr_t spawned_at;
   union {
     std::uint64_t

@@ -54,8 +54,12 @@ class Threads:
 
     def spawned_at(self, t):
         """Return address of the spawn of a thread whose parent is not below it; 0: not known."""
+        names, memory = self.run.names, self.run.memory
         record = self.run.at(t.record) if t.record else None
-        return self.run.memory.u64(record + self.run.names["record.spawned_at"]) if record else 0
+        # in the record of a created thread there are old bytes
+        if not record or memory.u32(record + names["object.kind"]) & 0xFFFF != names["kind.record"]:
+            return 0
+        return memory.u64(record + names["record.spawned_at"])
 
     def all(self, workers, attached):
         """All threads. attached(worker) gives the stack pointers of a worker's frames if gdb holds it."""
