@@ -1,8 +1,9 @@
 // condition_variable, condition_variable_any: like the standard's, but who waits is suspended and its worker
 // goes on with other threads.
 //
-// First come, first woken; no spurious wake-ups but those that the standard allows for timed waits. May be
-// destroyed as soon as all that wait have been notified. Substrate threads (see mutex.hpp for elsewhere).
+// First come, first woken. Rarely somebody comes back for nothing, as the standard allows: from a wait with a
+// limit of time, or below a deadline; and when a stop_token that one waits with is asked to stop, all do. May
+// be destroyed as soon as all that wait have been notified. Substrate threads (see mutex.hpp for elsewhere).
 // docs/threads.md. Code: here and in src/sync/wait_list.cpp. Protocol: docs/protocols/park.md. Test:
 // tests/threads/wait_test.cpp.
 #pragma once

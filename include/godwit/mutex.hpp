@@ -4,8 +4,9 @@
 // Shaped like the standard's; they work with std::lock_guard, std::unique_lock and std::scoped_lock. A lock
 // may be held across anything that suspends, spawns and joins included (a std::mutex must not: the thread may
 // go on at another worker). Substrate threads: elsewhere a free one can be locked, but who finds it locked
-// ends the program with a message. Not fair, but nobody starves: who was woken in vain some times gets it
-// next. docs/threads.md, docs/protocols/mutex.md. Code: src/sync/mutex.cpp. Test:
+// ends the program with a message. (There a recursive one cannot tell threads from each other: whoever finds
+// it locked on the same host may get it as well.) Not fair, but nobody starves: who was woken in vain some
+// times gets it next. docs/threads.md, docs/protocols/mutex.md. Code: src/sync/mutex.cpp. Test:
 // tests/threads/mutex_test.cpp.
 #pragma once
 

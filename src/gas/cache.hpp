@@ -4,8 +4,8 @@
 // In units of 16 KiB. A unit's copy is as old as its epoch; a checkout wants the host's epoch of that moment,
 // else the unit is fetched again. Bytes that a checkout may write are remembered as ranges, written back by
 // the next release of any worker of the host, and never overwritten by a fetch before. Set-associative, least
-// recently used first out. Protocol: docs/protocols/global.md. Model: models/global.pml. Tests:
-// tests/global/{litmus,checkout}_test.cpp under MPI.
+// recently used first out, roughly: each worker counts for itself. Protocol: docs/protocols/global.md. Model:
+// models/global.pml. Tests: tests/global/{litmus,checkout}_test.cpp under MPI.
 #pragma once
 
 #include "base/check.hpp"
@@ -63,7 +63,7 @@ struct alignas(64) unit {
   word tag;
   /// of the host before the last fetch; 0: bytes not valid. Of frozen memory: see cache::stamp
   std::uint64_t epoch;
-  std::uint64_t used;  ///< the cache's clock at the last checkout
+  std::uint64_t used;  ///< clock_, at the last checkout, of the worker that made it
   /// of the first unit of a set: whoever changes tags of the set. W all of the host
   std::atomic<std::uint32_t> set_lock;
   unit_ranges dirty;    ///< to be written back
@@ -251,6 +251,8 @@ class cache {
   const reach& net_;
   directory& blocks_;
   const cache_setup s_;
+  /// checkouts of units by this worker. Whoever makes more keeps its units longer; a clock of the host would
+  /// be a line that all its workers write at each checkout
   std::uint64_t clock_ = 0;
   unsigned held_ = 0;  ///< locks of units that this worker has
 };

@@ -4,8 +4,9 @@
 // plain fork would run on the same stack. Around a fork the thread's frames therefore lie in private memory:
 // they are moved there before, the child keeps them (copied on write, as everything else of it), and the
 // parent moves them back. The scheduler is not in the child: spawn, join and everything else that needs a
-// worker say so and end it. The heap that workers share becomes the child's own copy: neither what it writes
-// nor what it frees reaches the run. vfork, posix_spawn, system and popen need nothing of this. Where workers
+// worker say so and end it. The heap that workers share is mapped privately in the child: neither what it
+// writes nor what it frees reaches the run. But it is no snapshot: in pages that the child has not written it
+// sees what the run writes. vfork, posix_spawn, system and popen need nothing of this. Where workers
 // are threads the memory is private anyway, and only that about the scheduler applies.
 // A child that main forks, with objects that it shares with workers, gets a copy of those in the same way.
 // Called by: run.cpp, slow_path.cpp, worker_process.cpp, shared_objects.cpp. docs/writing-programs.md.

@@ -82,8 +82,8 @@ class join_records {
                bool boxed = false) noexcept;
   /// The object stays, wherever the record is.
   void publish_boxed(ref to, detail::outcome kind, detail::boxed what) noexcept;
-  /// Of a coroutine that has given its value back and then failed while its locals were destroyed: nobody will
-  /// have it. Runs its destructor, so the thread may migrate.
+  /// Of a coroutine that has given its value back and then failed while its locals were destroyed: nobody
+  /// will have it. Runs its destructor, so the thread may migrate.
   void drop_value(ref r) noexcept;
   /// Completed with an error: move it to the record of a parent that has left.
   void publish_error(ref to, ref error) noexcept;

@@ -31,7 +31,7 @@ class port {
   std::uint64_t exchange(worker_no w, const word* at, std::uint64_t v) noexcept;
   bool compare_exchange(worker_no w, const word* at, std::uint64_t& expected, std::uint64_t v) noexcept;
   std::uint64_t fetch_add(worker_no w, const word* at, std::uint64_t v) noexcept;
-  /// Bytes that go to the own segment are put there directly; others pass through a buffer of 1 MiB.
+  /// Bytes that go to the own segment are put there directly; others pass through a buffer of 2 MiB.
   void get(worker_no w, void* to, const void* from, std::size_t n) noexcept;
   /// Called for each piece of a get, in their order: it lies at @p bytes until the call is over. Must not use
   /// the port; the next pieces are under way meanwhile.

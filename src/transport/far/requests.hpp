@@ -79,7 +79,7 @@ static_assert(sizeof(header) == 96);
 inline constexpr std::size_t inline_bytes = 3992;  // most stolen stacks fit
 
 enum class state : std::uint32_t {
-  free,    ///< W companion (ring), worker (inbox)
+  free,    ///< ring: W worker after an answer, companion where there is none; inbox: W companion
   posted,  ///< the other side may take it
   taken,   ///< under way
   done,    ///< answered; the asker has not seen it yet

@@ -34,7 +34,7 @@ struct host_services {
   /// Carry out a call or cast on this host's memory. Room for bytes that do not fit into e.data comes from
   /// @p room. Gives back where the bytes are, null: in e.data.
   virtual std::byte* carry_out(far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept = 0;
-  /// Has worker @p w not ended yet?
+  /// Does worker @p w still look at its inbox (far::words::gone)? None does when all of the rank have ended.
   virtual bool runs(worker_no w) noexcept = 0;
   /// A request waits for worker @p w: in am any, else one that it has to carry out itself.
   virtual void alert(worker_no w) noexcept = 0;
@@ -205,7 +205,7 @@ class companion final : net::channel_user {
   static constexpr std::uint64_t flush_after_ns = 2'000;
   std::vector<far::entry*> next_;          ///< by served worker: where its next request will be
   std::vector<std::uint64_t> started_ns_;  ///< by served worker and ring entry: calls only
-  std::vector<inbox> inboxes_;             ///< by worker of this rank
+  std::vector<inbox> inboxes_;             ///< by served worker
   std::uint32_t unanswered_ = 0;
   mood mood_ = mood::quiet;
   failure told_;
