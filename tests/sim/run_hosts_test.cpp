@@ -431,6 +431,25 @@ TEST(simulated_hosts, global_memory_lies_on_all_hosts) {
   }
 }
 
+/// As many large pieces as the ring of a simulated worker has entries, and few bytes behind them.
+TEST(simulated_hosts, a_large_put_may_end_with_few_bytes) {
+  for (const auto way : all_ways) {
+    const bool good = gw::run<bool>(
+        [] {
+          constexpr std::size_t n = (2 << 20) / sizeof(std::uint64_t) + 3;
+          const auto p = gw::allocate<std::uint64_t>(2 * n, gw::distribution::blocked());
+          std::vector<std::uint64_t> from(n), back(n);
+          for (std::size_t i = 0; i < n; ++i) from[i] = i * 3 + 1;
+          gw::put(p + n, from.data(), n);
+          gw::get(p + n, back.data(), n);
+          gw::deallocate(p, 2 * n);
+          return back == from;
+        },
+        on_hosts(2, 2, way));
+    EXPECT_TRUE(good) << "way " << static_cast<int>(way);
+  }
+}
+
 /// A loop that only looks at memory of its own host lets time pass, and others do what it waits for.
 TEST(simulated_hosts, who_looks_at_global_memory_sees_others_work) {
   for (const std::uint32_t hosts : {1u, 2u}) {

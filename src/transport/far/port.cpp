@@ -236,14 +236,14 @@ void port::put(worker_no w, void* to, const void* from, std::size_t n) noexcept 
     if (under_way[slot] != nullptr) wait(*std::exchange(under_way[slot], nullptr));
     entry& e = prepare(op::put, w, target + done);
     e.head.bytes = now;
-    if (now <= inline_bytes) {  // the end of it; like all small puts it is taken at once and not answered
+    if (now <= inline_bytes) {
+      // The end of it, with an answer: a fence would be one more entry than the smallest ring has.
       std::memcpy(e.data, at + done, now);
-      post(e);
-      fence(w);
-      continue;
+      e.head.info = 1;
+    } else {
+      std::memcpy(bounce() + slot * bounce_piece, at + done, now);
+      e.head.local = reinterpret_cast<std::uint64_t>(bounce() + slot * bounce_piece);
     }
-    std::memcpy(bounce() + slot * bounce_piece, at + done, now);
-    e.head.local = reinterpret_cast<std::uint64_t>(bounce() + slot * bounce_piece);
     under_way[slot] = &e;
     post(e);
   }
