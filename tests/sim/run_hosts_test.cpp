@@ -437,12 +437,12 @@ TEST(simulated_hosts, a_large_put_may_end_with_few_bytes) {
     const bool good = gw::run<bool>(
         [] {
           constexpr std::size_t n = (2 << 20) / sizeof(std::uint64_t) + 3;
-          const auto p = gw::allocate<std::uint64_t>(2 * n, gw::distribution::blocked());
+          const auto p = gw::allocate<std::uint64_t>(4 * n, gw::distribution::blocked());
           std::vector<std::uint64_t> from(n), back(n);
           for (std::size_t i = 0; i < n; ++i) from[i] = i * 3 + 1;
-          gw::put(p + n, from.data(), n);
-          gw::get(p + n, back.data(), n);
-          gw::deallocate(p, 2 * n);
+          gw::put(p + 3 * n, from.data(), n);  // at the other host
+          gw::get(p + 3 * n, back.data(), n);
+          gw::deallocate(p, 4 * n);
           return back == from;
         },
         on_hosts(2, 2, way));
