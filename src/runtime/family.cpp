@@ -1,12 +1,14 @@
 // See family.hpp. Test: tests/api/run_test.cpp, tests/api/fault_test.cpp.
 #include "runtime/family.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <iterator>
 #include <poll.h>
+#include <pthread.h>
 #include <stdexcept>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,6 +26,9 @@ namespace godwit::runtime {
 namespace {
 
 int interrupt_pipe_[2] = {-1, -1};
+interrupt_guard* guard_ = nullptr;  // while a run is on
+thread_local sigset_t mask_before_fork_;
+
 void on_interrupt(int signal, siginfo_t* info, void*) {
   const int saved = errno;
   interrupt_guard::what got{signal, 0, 0};
@@ -52,6 +57,10 @@ std::string program_of(pid_t pid) {
 
 std::string describe_death(const family::end& e, const sched::public_words& words) {
   const std::string who = "worker " + std::to_string(e.worker) + " (process " + std::to_string(e.pid) + ")";
+  if (!e.known)
+    return "godwit: " + who +
+           " ended before the run did, and how is not known: the program ignores SIGCHLD, or another of its "
+           "threads waits for all children: let it wait for its own ones, by their process ids";
   if (WIFSIGNALED(e.status)) {
     cause_of_death why;
     why.code = words.fault_code.load(std::memory_order_acquire);
@@ -79,10 +88,10 @@ std::string describe_death(const family::end& e, const sched::public_words& word
 verdict judge(const family::end& e, const transport::shm::segment& memory) {
   const sched::node_words& node = host_words(memory);
   const bool over = node.shutdown.load(std::memory_order_acquire) != 0;
-  if (over && WIFEXITED(e.status) && WEXITSTATUS(e.status) == 0) return {};
+  if (over && (!e.known || (WIFEXITED(e.status) && WEXITSTATUS(e.status) == 0))) return {};
   if (node.failed.load(std::memory_order_acquire) == 2)
     return {base::status_failed, std::string("godwit: ") + node.message};
-  return {WIFSIGNALED(e.status) ? 128 + WTERMSIG(e.status) : base::status_failed,
+  return {e.known && WIFSIGNALED(e.status) ? 128 + WTERMSIG(e.status) : base::status_failed,
           describe_death(e, words_of(memory, transport::worker_no{e.worker}).worker)};
 }
 
@@ -91,28 +100,67 @@ verdict judge(const family::end& e, const transport::shm::segment& memory) {
 interrupt_guard::interrupt_guard() {
   if (pipe2(interrupt_pipe_, O_CLOEXEC | O_NONBLOCK) != 0)
     throw std::runtime_error(std::string("godwit: cannot make a pipe: ") + std::strerror(errno));
+  for (std::size_t i = 0; i < std::size(signals); ++i) sigaction(signals[i], nullptr, &before_[i]);
+  guard_ = this;  // another thread may fork from now on
   for (std::size_t i = 0; i < std::size(signals); ++i) {
+    if (before_[i].sa_handler == SIG_IGN) continue;
     struct sigaction now {};
     now.sa_sigaction = on_interrupt;
     now.sa_flags = SA_RESTART | SA_SIGINFO;
     sigemptyset(&now.sa_mask);
-    sigaction(signals[i], &now, &before_[i]);
-    if (before_[i].sa_handler == SIG_IGN) sigaction(signals[i], &before_[i], nullptr);
+    sigaction(signals[i], &now, nullptr);
   }
 }
 
 interrupt_guard::~interrupt_guard() {
-  for (std::size_t i = 0; i < std::size(signals); ++i) sigaction(signals[i], &before_[i], nullptr);
+  restore_meanings();
+  guard_ = nullptr;
+  std::vector<int> left;
+  what got{};
+  while (read(interrupt_pipe_[0], &got, sizeof got) == sizeof got)
+    if (got.signal != 0 && !heard_) left.push_back(got.signal);
   close(interrupt_pipe_[0]);
   close(interrupt_pipe_[1]);
   interrupt_pipe_[0] = interrupt_pipe_[1] = -1;
+  for (const int signal : left) ::kill(getpid(), signal);
+}
+
+void interrupt_guard::restore_meanings() const noexcept {
+  for (std::size_t i = 0; i < std::size(signals); ++i) sigaction(signals[i], &before_[i], nullptr);
+}
+
+bool interrupt_guard::is_status_of_signal(int status) noexcept {
+  return std::ranges::any_of(signals, [=](int signal) { return status == 128 + signal; });
+}
+
+void interrupt_guard::before_fork() noexcept {
+  sigset_t stops;  // one that came before the child's meanings are restored would end the run
+  sigemptyset(&stops);
+  for (const int signal : signals) sigaddset(&stops, signal);
+  pthread_sigmask(SIG_BLOCK, &stops, &mask_before_fork_);
+}
+
+void interrupt_guard::after_fork_in_parent() noexcept {
+  pthread_sigmask(SIG_SETMASK, &mask_before_fork_, nullptr);
+}
+
+void interrupt_guard::after_fork_in_child(bool is_worker) noexcept {
+  if (guard_ != nullptr && !is_worker) {
+    std::exchange(guard_, nullptr)->restore_meanings();
+    close(interrupt_pipe_[0]);
+    close(interrupt_pipe_[1]);
+    interrupt_pipe_[0] = interrupt_pipe_[1] = -1;
+  }
+  pthread_sigmask(SIG_SETMASK, &mask_before_fork_, nullptr);
 }
 
 int interrupt_guard::fd() const noexcept { return interrupt_pipe_[0]; }
 
-interrupt_guard::what interrupt_guard::take() const noexcept {
+interrupt_guard::what interrupt_guard::take() noexcept {
   what got{};
-  return read(interrupt_pipe_[0], &got, sizeof got) == sizeof got ? got : what{};
+  if (read(interrupt_pipe_[0], &got, sizeof got) != sizeof got) return {};
+  heard_ = heard_ || got.signal != 0;
+  return got;
 }
 
 void wake_supervisor() noexcept {
@@ -138,8 +186,15 @@ void family::add(std::uint32_t worker, pid_t pid) {
   members_.push_back({worker, pid, fd});
 }
 
+/// By the descriptor: if somebody else has waited for it, its number may be another process's by now.
+void family::kill(const member& m) noexcept {
+  if (m.fd >= 0 && (syscall(SYS_pidfd_send_signal, m.fd, SIGKILL, nullptr, 0u) == 0 || errno == ESRCH))
+    return;
+  ::kill(m.pid, SIGKILL);
+}
+
 void family::kill_all() noexcept {
-  for (const member& m : members_) kill(m.pid, SIGKILL);
+  for (const member& m : members_) kill(m);
   for (const member& m : members_) {
     while (waitpid(m.pid, nullptr, 0) < 0 && errno == EINTR) {
     }
@@ -165,21 +220,21 @@ void family::sleep(int stop_fd, int timeout_ms) const {
 std::optional<family::end> family::next_end() noexcept {
   for (auto m = members_.begin(); m != members_.end(); ++m) {
     siginfo_t ended{};
-    if (waitid(P_PID, static_cast<id_t>(m->pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-        ended.si_pid != m->pid)
-      continue;
-    std::string program = program_of(m->pid);
+    // ECHILD: the program ignores SIGCHLD, or waits for all children elsewhere.
+    bool known = waitid(P_PID, static_cast<id_t>(m->pid), &ended, WEXITED | WNOHANG | WNOWAIT) == 0;
+    if (known ? ended.si_pid != m->pid : errno != ECHILD) continue;
+    std::string program = known ? program_of(m->pid) : "";
     int status = 0;
-    if (waitpid(m->pid, &status, WNOHANG) != m->pid) continue;
+    known = known && waitpid(m->pid, &status, WNOHANG) == m->pid;
     if (m->fd >= 0) close(m->fd);
-    const end e{m->worker, m->pid, status, std::move(program)};
+    const end e{m->worker, m->pid, status, std::move(program), known};
     members_.erase(m);
     return e;
   }
   return {};
 }
 
-verdict look_at(family& workers, const interrupt_guard& stop, const transport::shm::segment& memory) {
+verdict look_at(family& workers, interrupt_guard& stop, const transport::shm::segment& memory) {
   if (const auto got = stop.take(); got.signal != 0) return {128 + got.signal, interrupted(got)};
   while (const auto e = workers.next_end())
     if (verdict v = judge(*e, memory); v.status != 0) return v;

@@ -15,7 +15,9 @@
 
 namespace godwit::runtime {
 
-/// Catches the signals that mean "stop", for as long as a run is on.
+/// Catches the signals that mean "stop", for as long as a run is on. Afterwards those that nobody took are
+/// sent again, and mean what they meant before. But none after one that has ended the run: a terminal, a
+/// launcher and other ranks may all send one for the same wish. One at a time.
 class interrupt_guard {
  public:
   interrupt_guard();  ///< throws std::runtime_error
@@ -28,11 +30,22 @@ class interrupt_guard {
     std::uint64_t sender, user;  ///< as in cause_of_death
   };
   /// A pending stop signal.
-  what take() const noexcept;
+  what take() noexcept;
+  /// One has ended the run, here or in another process.
+  void heard() noexcept { heard_ = true; }
+  static bool is_status_of_signal(int status) noexcept;
+
+  // Around fork() of this process: a child that is no worker has the meanings from before the run, so that
+  // signals for it are its own. Signals wait meanwhile.
+  static void before_fork() noexcept;
+  static void after_fork_in_parent() noexcept;
+  static void after_fork_in_child(bool is_worker) noexcept;
 
  private:
   static constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  void restore_meanings() const noexcept;
   struct sigaction before_[3]{};
+  bool heard_ = false;
 };
 
 /// In a worker: the process that supervises it looks at what it watches. Ends the run if that cannot be had.
@@ -63,6 +76,7 @@ class family {
     pid_t pid;
     int status;           // as from waitpid
     std::string program;  ///< what it had become by exec; empty: it had not
+    bool known = true;    ///< false: somebody else got the status
   };
   /// One worker that has ended since the last call, if there is one.
   std::optional<end> next_end() noexcept;
@@ -73,6 +87,7 @@ class family {
     pid_t pid;
     int fd;  // pidfd, -1 where the kernel has none
   };
+  static void kill(const member& m) noexcept;
   std::vector<member> members_;  // those that are alive
 };
 
@@ -82,6 +97,6 @@ struct verdict {
   int status = 0;  ///< 0: it is not, as far as can be seen now
   std::string message;
 };
-verdict look_at(family& workers, const interrupt_guard& stop, const transport::shm::segment& memory);
+verdict look_at(family& workers, interrupt_guard& stop, const transport::shm::segment& memory);
 
 }  // namespace godwit::runtime

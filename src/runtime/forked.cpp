@@ -12,6 +12,7 @@
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "heap/heap.hpp"
+#include "runtime/family.hpp"
 #include "runtime/faults.hpp"
 #include "runtime/shared_objects.hpp"
 #include "sched/worker.hpp"
@@ -51,7 +52,8 @@ void call_elsewhere(void (*f)(void*)) noexcept {
 }
 
 void before_fork() noexcept {
-  if (detail::hot().owner == nullptr) return;   // not in a worker, or in such a child already
+  // not in a worker, or in such a child already
+  if (detail::hot().owner == nullptr) return interrupt_guard::before_fork();
   if (heap_ != nullptr) part_ = heap::leave();  // the child has none, whatever handlers it has before ours
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   stack_ = sched::this_worker().shared_stack_of(here);
@@ -68,8 +70,9 @@ void before_fork() noexcept {
 }
 
 void after_in_parent() noexcept {
+  if (detail::hot().owner == nullptr) return interrupt_guard::after_fork_in_parent();
   if (part_ != nullptr) heap::go_on(std::exchange(part_, nullptr));
-  if (detail::hot().owner == nullptr || !frames_.moved()) return;
+  if (!frames_.moved()) return;
   call_elsewhere([](void*) {
     context::sanitizer_forget(live_, stack_.high);
     if (!frames_.move_back()) no_memory();
@@ -79,6 +82,7 @@ void after_in_parent() noexcept {
 
 void after_in_child() noexcept {
   if (detail::hot().owner == nullptr) {
+    interrupt_guard::after_fork_in_child(forks_worker_);
     if (!forks_worker_ && !forked_) shared_objects::after_fork();
     return;
   }

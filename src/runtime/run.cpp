@@ -141,12 +141,15 @@ namespace detail {
 run_result run_workers(int argc, char** argv, const options& defaults, root_task& root) {
   if (detail::hot().workers != 0)  // the same on all substrates: the thread that asked for it hears of it
     return failed(base::status_failed, "godwit: run was called inside a run: use spawn or invoke there");
-  static std::atomic<bool> busy{false};
-  if (busy.exchange(true, std::memory_order_seq_cst))
+  static std::atomic<pid_t> busy{0};  // the process that is inside run, or has forked this one there
+  if (pid_t inside = 0; !busy.compare_exchange_strong(inside, getpid(), std::memory_order_seq_cst))
     return failed(base::status_failed,
-                  "godwit: another thread of this process is inside run: one run at a time");
+                  inside == getpid()
+                      ? "godwit: another thread of this process is inside run: one run at a time"
+                      : "godwit: run was called in a process that fork made while its parent was inside run: "
+                        "fork before that, or call exec first");
   const struct release {
-    ~release() { busy.store(false, std::memory_order_seq_cst); }
+    ~release() { busy.store(0, std::memory_order_seq_cst); }
   } release_at_end;
   const runtime::shared_objects::pause in_no_scope;
   const heap::unrecorded allocations;

@@ -10,6 +10,9 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -443,6 +446,118 @@ TEST(run, ignored_interrupts_stay_ignored) {
         going->store(2);
       });
   EXPECT_EQ(child.status, 9) << show(child);
+}
+
+/// main's own handlers, or the end of the process: nobody has told of the signal by then.
+TEST(run, a_signal_that_comes_while_a_run_ends_is_for_main) {
+  static std::atomic<int> caught;
+  for (const bool handled : {true, false}) {
+    const auto child = run_child([&] {
+      if (handled) signal(SIGTERM, [](int) { caught = 1; });
+      int ticks = 0;
+      gw::on_tick(std::chrono::hours(1), [&] {
+        if (++ticks == 2) kill(getpid(), SIGTERM);  // the last one comes after the workers' end
+      });
+      const int value = gw::run<int>([] { return static_cast<int>(fib(5)); }, support::schedule(2));
+      return value == 5 && caught == 1 ? 9 : 1;
+    });
+    EXPECT_EQ(child.status, handled ? 9 : 128 + SIGTERM) << show(child);
+  }
+}
+
+/// Another thread of main's process forks while the run goes on.
+TEST(run, a_signal_for_a_child_of_main_is_for_that_alone) {
+  support::shared<std::atomic<int>> step;
+  const auto child = run_child(
+      [&] {
+        int status = -1;
+        std::thread other([&, s = step.get()] {
+          while (s->load() == 0) usleep(1000);
+          const pid_t pid = fork();
+          if (pid == 0) {
+            s->store(2);
+            for (;;) pause();
+          }
+          while (s->load() != 2) usleep(1000);
+          kill(pid, SIGTERM);
+          waitpid(pid, &status, 0);
+          s->store(3);
+        });
+        const int value = gw::run<int>(
+            [s = step.get()] {
+              s->store(1);
+              while (s->load() != 3) usleep(1000);
+              return 9;
+            },
+            support::schedule(2));
+        other.join();
+        return WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? value : 1;
+      },
+      {}, 10);
+  EXPECT_EQ(child.status, 9) << show(child);
+}
+
+/// It has the parent's run, but not the thread that is inside it.
+TEST(run, in_a_child_of_main_forked_meanwhile_is_refused) {
+  support::shared<std::atomic<int>> step;
+  const auto child = run_child([&] {
+    int status = -1;
+    std::thread other([&, s = step.get()] {
+      while (s->load() == 0) usleep(1000);
+      const pid_t pid = fork();
+      if (pid == 0) _exit(run_words({}, [] { return 3; }));
+      waitpid(pid, &status, 0);
+      s->store(2);
+    });
+    const int value = gw::run<int>(
+        [s = step.get()] {
+          s->store(1);
+          while (s->load() != 2) usleep(1000);
+          return 9;
+        },
+        support::schedule(2));
+    other.join();
+    return WIFEXITED(status) && WEXITSTATUS(status) == 70 ? value : 1;
+  });
+  EXPECT_EQ(child.status, 9) << show(child);
+  EXPECT_TRUE(child.err_has("fork made while its parent was inside run")) << show(child);
+}
+
+enum class waiter { ignores, waits_for_all };
+
+/// The ends of workers are got by nobody, or by another thread, which does not know them.
+TEST(run, ends_where_others_wait_for_its_workers) {
+  GODWIT_NEEDS_PROCESSES("there are no children");
+  for (const waiter how : {waiter::ignores, waiter::waits_for_all})
+    for (const bool dies : {false, true}) {
+      const auto child = run_child(
+          [&] {
+            std::atomic<bool> over{false};
+            if (how == waiter::ignores) signal(SIGCHLD, SIG_IGN);
+            std::thread other([&] {
+              while (how == waiter::waits_for_all && !over)
+                if (wait(nullptr) < 0) usleep(100);
+            });
+            const int status = run_words(
+                {},
+                [dies] {
+                  fib(8);
+                  if (dies) raise(SIGKILL);
+                  return 9;
+                },
+                support::schedule(3));
+            over = true;
+            other.join();
+            return status;
+          },
+          {}, 10);
+      EXPECT_FALSE(child.timed_out) << show(child);
+      const bool known = child.status == 128 + SIGKILL;  // the run may have been faster
+      EXPECT_TRUE(child.status == (dies ? 70 : 9) || (dies && known && how == waiter::waits_for_all))
+          << show(child);
+      EXPECT_TRUE(!dies || known || child.err_has("waits for all children")) << show(child);
+      EXPECT_EQ(child.left_behind, 0);
+    }
 }
 
 }  // namespace

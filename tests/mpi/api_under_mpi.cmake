@@ -40,6 +40,7 @@ set(api_mpi_without_api_run
     run.exception_becomes_status_1_and_a_line run.a_cancelled_root_becomes_a_line_that_says_what_to_do run.output_of_all_workers_is_flushed run.every_worker_has_its_own_id
     run.on_each_worker_from_several_threads_at_once run.on_tick_is_called_and_sees_shared_memory
     run.stats_count_what_happened run.flag_beats_variable_beats_struct run.ignored_interrupts_stay_ignored
+    run.a_signal_* run.in_a_child_of_main_forked_meanwhile_is_refused run.ends_where_others_wait_for_its_workers
     run/bad_options.* run/interrupt.*)
 set(api_mpi_without_global_array
     GlobalArray.FreesWhatItOwnsAlsoWhenSomethingIsThrown GlobalArray.WhatIsNotFreedIsReportedWithItsPlace
