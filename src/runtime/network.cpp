@@ -50,6 +50,7 @@ told who_is_told(directory d) noexcept {
   if (getppid() != parent) _exit(1);  // it died meanwhile
   signal(SIGINT, SIG_IGN);            // the first rank ends it
   signal(SIGTERM, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);
   for (transport::net::relay r(s, seed);;) r.turn(1000);
 }
 

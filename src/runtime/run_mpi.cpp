@@ -323,7 +323,8 @@ class ranks final : public substrate {
       if (!done)
         session_.check(session_.mpi().test(&barrier, &done, nullptr, nullptr, nullptr), "complete a barrier");
       heed_others(r);
-      if (!r.failed() && stop_->take().signal != 0) fail(r, 128 + SIGTERM, interrupted({SIGTERM, 0, 0}));
+      if (const auto got = stop_->take(); got.signal != 0 && !r.failed())
+        fail(r, 128 + got.signal, interrupted(got));
       if (r.failed()) {  // somebody may never come
         const std::uint64_t now = base::now_ns();
         if (deadline == 0) deadline = now + patience_after_failure_ns;
@@ -357,6 +358,7 @@ class ranks final : public substrate {
     if (first == session_.size()) return;
     const int status = session_.share(r.result.status, first);
     r.fail(status, session_.share_bytes(r.result.message, first));
+    if (interrupt_guard::is_status_of_signal(status)) stop_->heard();
   }
 
   /// The first rank gets everybody's, the others what all have together.

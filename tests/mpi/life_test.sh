@@ -178,6 +178,15 @@ group_signals() {
       says "^godwit: rank $who \(.*interrupted by signal 15"
     done
   done
+  settings=(GODWIT_WORKERS=1)  # rank 1 has none: it is where others come when their workers have ended
+  under 2 endless busy
+  if all_here 1; then
+    kill -INT "$(life_processes | grep -vxE "$(worker_pid 0)|$(rank_pid 0)")"; ended 130
+    says '^godwit: rank 1 \(.*interrupted by signal 2'
+  else
+    life_kill
+  fi
+  settings=()
   under 3 endless busy; if all_here 3; then kill -KILL "$started"; ended 137; else life_kill; fi
   # In main. What the status is then is the launcher's business.
   for how in 0 1; do
