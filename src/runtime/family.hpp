@@ -35,8 +35,8 @@ class interrupt_guard {
   void heard() noexcept { heard_ = true; }
   static bool is_status_of_signal(int status) noexcept;
 
-  // Around fork() of this process: a child that is no worker has the meanings from before the run, so that
-  // signals for it are its own. Signals wait meanwhile.
+  // Around fork() of this process or a worker: a child that is no worker has the meanings from before the
+  // run, so that signals for it are its own. Signals wait meanwhile. after_* have the mask from before_fork.
   static void before_fork() noexcept;
   static void after_fork_in_parent() noexcept;
   static void after_fork_in_child(bool is_worker) noexcept;

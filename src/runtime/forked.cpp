@@ -27,10 +27,9 @@ namespace {
 stack::private_frames frames_;
 stack::range stack_;       // that the frames are part of
 std::uintptr_t live_ = 0;  // lowest address that must be kept
-sigset_t mask_;            // of the thread that forks
-// of the thread that called run last: workers that are threads block what is not theirs
-sigset_t mask_of_run_;
+sigset_t mask_of_run_;     // of the thread that called run last
 bool forked_ = false;
+bool is_worker_ = false;                  // this process, whichever of its OS threads forks
 transport::shm::window* heap_ = nullptr;  // of the worker's host; null: it has none
 heap::part* part_ = nullptr;              // of the thread that forks
 thread_local bool forks_worker_ = false;
@@ -52,15 +51,16 @@ void call_elsewhere(void (*f)(void*)) noexcept {
 }
 
 void before_fork() noexcept {
-  // not in a worker, or in such a child already
-  if (detail::hot().owner == nullptr) return interrupt_guard::before_fork();
+  interrupt_guard::before_fork();
+  // not by a worker (but perhaps by another OS thread of one), or in such a child already
+  if (detail::hot().owner == nullptr) return;
   if (heap_ != nullptr) part_ = heap::leave();  // the child has none, whatever handlers it has before ours
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   stack_ = sched::this_worker().shared_stack_of(here);
   if (stack_.high == 0) return;
   sigset_t all;  // no handler may change frames while they are elsewhere
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &mask_);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   live_ = (here - page) / page * page;  // with what this function calls
   call_elsewhere([](void*) {
@@ -70,18 +70,20 @@ void before_fork() noexcept {
 }
 
 void after_in_parent() noexcept {
-  if (detail::hot().owner == nullptr) return interrupt_guard::after_fork_in_parent();
-  if (part_ != nullptr) heap::go_on(std::exchange(part_, nullptr));
-  if (!frames_.moved()) return;
-  call_elsewhere([](void*) {
-    context::sanitizer_forget(live_, stack_.high);
-    if (!frames_.move_back()) no_memory();
-  });
-  pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  if (detail::hot().owner != nullptr) {
+    if (part_ != nullptr) heap::go_on(std::exchange(part_, nullptr));
+    if (frames_.moved())
+      call_elsewhere([](void*) {
+        context::sanitizer_forget(live_, stack_.high);
+        if (!frames_.move_back()) no_memory();
+      });
+  }
+  interrupt_guard::after_fork_in_parent();
 }
 
 void after_in_child() noexcept {
-  if (detail::hot().owner == nullptr) {
+  const bool by_worker = detail::hot().owner != nullptr;  // else another OS thread, or no worker is here
+  if (!by_worker && (!is_worker_ || forked_)) {
     interrupt_guard::after_fork_in_child(forks_worker_);
     if (!forks_worker_ && !forked_) shared_objects::after_fork();
     return;
@@ -93,12 +95,13 @@ void after_in_child() noexcept {
     if (!heap_->make_private())
       base::fatal("fork in a thread: no private memory for what threads allocated: %s", std::strerror(errno));
   }
-  const bool in_process = sched::this_worker().here().shape.in_process, moved = frames_.moved();
-  if (moved && !frames_.keep(child_stack)) no_memory();
+  const bool in_process = by_worker && sched::this_worker().here().shape.in_process;
+  if (by_worker && frames_.moved() && !frames_.keep(child_stack)) no_memory();
   context::use_hot_words(nullptr);
   base::set_fatal_hook(nullptr);
   forget_handlers();
-  if (moved || in_process) pthread_sigmask(SIG_SETMASK, in_process ? &mask_of_run_ : &mask_, nullptr);
+  interrupt_guard::after_fork_in_child(false);
+  if (in_process) pthread_sigmask(SIG_SETMASK, &mask_of_run_, nullptr);
 }
 
 }  // namespace
@@ -113,10 +116,13 @@ pid_t fork_worker() noexcept {
   forks_worker_ = true;
   const pid_t pid = fork();
   forks_worker_ = false;
+  is_worker_ = is_worker_ || pid == 0;
   return pid;
 }
 
 void keep_from_children(transport::shm::window& heap) noexcept { heap_ = &heap; }
+
+const sigset_t& mask_of_run() noexcept { return mask_of_run_; }
 
 bool in_forked_child() noexcept { return forked_; }
 

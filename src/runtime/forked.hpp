@@ -15,6 +15,7 @@
 
 #include "transport/shm/window.hpp"
 
+#include <csignal>
 #include <sys/types.h>
 
 namespace godwit::runtime {
@@ -27,6 +28,9 @@ pid_t fork_worker() noexcept;
 
 /// A worker: its children get a copy of @p heap.
 void keep_from_children(transport::shm::window& heap) noexcept;
+
+/// The signals that the caller of run had blocked: workers that are threads block what is not theirs.
+const sigset_t& mask_of_run() noexcept;
 
 /// This process was made by fork() in a thread.
 bool in_forked_child() noexcept;

@@ -17,11 +17,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <memory>
 #include <numeric>
 #include <spawn.h>
 #include <string>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace {
@@ -201,6 +203,31 @@ TEST(fork, in_the_child) {
       },
       schedule(2));
   EXPECT_EQ(status, 5);
+}
+
+// It is no worker's thread where the worker register is not inherited, but the heap is that of its worker.
+TEST(fork, by_another_os_thread_of_a_worker) {
+  const int found = gw::run<int>(
+      [] {
+        const auto shared = std::make_unique<volatile int>(1);
+        int written = -1, stopped = -1;
+        std::thread([&] {
+          const pid_t writes = fork();
+          if (writes == 0) {
+            *shared = 2;
+            _exit(7);
+          }
+          written = status_of(writes);
+          const pid_t waits = fork();
+          if (waits == 0)
+            for (;;) pause();
+          kill(waits, SIGTERM);
+          stopped = status_of(waits);
+        }).join();
+        return (*shared == 1 ? 0 : 1) + (written == 7 ? 0 : 2) + (stopped == 128 + SIGTERM ? 0 : 4);
+      },
+      schedule(2));
+  EXPECT_EQ(found, 0);
 }
 
 TEST(fork, relatives_work_as_ever) {
