@@ -200,6 +200,7 @@ class ranks final : public substrate {
     c.size = session_.size();
     c.epoch = session_.next_epoch();
     c.how = way_;
+    c.largest_tag = session_.world().largest_tag;
     c.rma_atomics = r.what.opts.rma_atomics;
     c.memory = &r.what.memory;
     if (has_workers()) {

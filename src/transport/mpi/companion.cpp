@@ -22,15 +22,9 @@ namespace {
 // One tag for everything small keeps the order of requests between two ranks: messages of one tag do not
 // overtake.
 constexpr int head_tag = 1;
-// Data tags are drawn by the asker. Bytes of a put come from the asker, those of an answer go to it: two
-// ranges, or two ranks that draw the same number would mix them up. Never started over: a failed run may
-// leave messages behind.
 constexpr int first_data_tag = 16;
-constexpr std::uint32_t data_tags = 16'000;  // MPI guarantees tags up to 32767
-std::atomic<std::uint32_t> next_tag_{0};     // tests have companions in threads
-std::uint32_t draw_tag(op what) noexcept {
-  return first_data_tag + 2 * (next_tag_++ % data_tags) + (what == op::put ? 0 : 1);
-}
+// Never started over: a failed run may leave messages behind.
+std::atomic<std::uint64_t> next_tag_{0};  // tests have companions in threads
 constexpr std::size_t largest_message = std::size_t{1} << 30;
 }  // namespace
 
@@ -89,6 +83,16 @@ entry* companion::posted_by(std::uint32_t served) const noexcept {
   return goes_on ? next : nullptr;
 }
 
+/// Of bytes that may travel by themselves. Drawn by the asker. Bytes of a put come from it, those of an
+/// answer go to it: two ranges, or two ranks that draw the same number would mix them up. A tag comes again
+/// when all have been drawn, and messages of the first time may be there: so none is drawn in vain.
+std::uint32_t companion::draw_tag(const header& h) const noexcept {
+  const bool large = (h.what == op::get || h.what == op::put) && h.bytes > far::inline_bytes;
+  if (!large && h.what != op::call) return 0;
+  const auto tags = static_cast<std::uint32_t>(setup_.largest_tag - first_data_tag) / 2;
+  return first_data_tag + 2 * static_cast<std::uint32_t>(next_tag_++ % tags) + (h.what == op::put ? 0 : 1);
+}
+
 bool companion::take_requests() {
   bool any = false;
   for (std::uint32_t i = 0; i < setup_.served.count; ++i) {
@@ -135,7 +139,7 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
                              .epoch = setup_.epoch,
                              .asker = index(w),
                              .slot = slot,
-                             .data_tag = draw_tag(e.head.what),
+                             .data_tag = draw_tag(e.head),
                              .inline_bytes = static_cast<std::uint32_t>(far::inline_of_request(e.head)),
                              .head = e.head};
   const auto tag = static_cast<int>(request.data_tag);

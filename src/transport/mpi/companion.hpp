@@ -50,6 +50,7 @@ struct companion_setup {
   std::uint32_t epoch = 0;  ///< of the run: messages of others are dropped
   way how = way::server;
   bool rma_atomics = false;
+  int largest_tag = 32767;  ///< world::largest_tag
   const shm::segment* memory = nullptr;
   far::words* words = nullptr;  ///< common address
   shm::near_range served;       ///< workers whose rings this companion empties
@@ -156,6 +157,7 @@ class companion final : net::channel_user {
     return setup_.memory->reach(w, reinterpret_cast<P*>(address));
   }
 
+  std::uint32_t draw_tag(const far::header& h) const noexcept;
   far::entry* posted_by(std::uint32_t served) const noexcept;
   bool has_mail() const noexcept;
   bool take_requests();

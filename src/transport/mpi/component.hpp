@@ -14,7 +14,7 @@
 namespace godwit::transport::mpi {
 
 /// Changes when the table does: a component of another version is refused.
-inline constexpr std::uint32_t component_abi = 4;
+inline constexpr std::uint32_t component_abi = 5;
 
 /// A non-blocking operation (an MPI_Request). Zero is none.
 struct operation {
@@ -31,6 +31,7 @@ struct world {
   int size = 1;
   int thread_level = 0;           ///< 0 single, 1 funneled, 2 serialized, 3 multiple
   bool initialised_here = false;  ///< else the program called MPI_Init itself, and will finalize itself
+  int largest_tag = 32767;        ///< of a message; MPI guarantees that one
   char library[256] = {};         ///< first line of MPI_Get_library_version
   char processor[128] = {};       ///< MPI_Get_processor_name
 };

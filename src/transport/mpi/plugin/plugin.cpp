@@ -123,6 +123,10 @@ int describe(world* out, int level) {
   if (status == MPI_SUCCESS) status = MPI_Comm_size(comm, &out->size);
   if (status == MPI_SUCCESS) status = MPI_Get_library_version(version, &length);
   if (status == MPI_SUCCESS) status = MPI_Get_processor_name(processor, &length);
+  int* largest_tag = nullptr;
+  int known = 0;
+  if (status == MPI_SUCCESS) status = MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest_tag, &known);
+  if (status == MPI_SUCCESS && known) out->largest_tag = *largest_tag;
   copy_line(out->library, sizeof out->library, version);
   copy_line(out->processor, sizeof out->processor, processor);
   out->thread_level = level_number(level);
