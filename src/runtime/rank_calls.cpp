@@ -16,6 +16,7 @@
 #include "base/check.hpp"
 #include "base/thread_sanitizer.hpp"
 #include "base/world.hpp"
+#include "runtime/forked.hpp"
 #include "runtime/global.hpp"
 #include "runtime/run_common.hpp"
 
@@ -62,20 +63,18 @@ struct rank_calls::one {
     answer = nullptr;
   }
 
-  /// On an OS thread that stop signals and the like do not reach.
+  /// On an OS thread with main's signals: programs that it starts must not have those blocked that stop them.
   static std::thread begin(std::shared_ptr<one> call) noexcept {
-    sigset_t all, before;
-    sigfillset(&all);
-    for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&all, s);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread t;
     call->answer->now.store(rank_call::running, std::memory_order_relaxed);
     try {
-      t = std::thread([call] { call->carry_out(); });
+      t = std::thread([call] {
+        pthread_sigmask(SIG_SETMASK, &mask_of_run(), nullptr);
+        call->carry_out();
+      });
     } catch (const std::system_error& e) {
       call->finish(e.what());
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return t;
   }
 

@@ -6,10 +6,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <stdexcept>
 #include <thread>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "container_runs.hpp"
@@ -51,6 +53,21 @@ TEST(OnRank, SeesAndChangesWhatThreadsWrote) {
     WANT(busy.join() == gw::worker_count());
     for (std::uint64_t i = 0; i < n; i += 101) WANT(gw::get(all + i) == 12);
     gw::deallocate(all, n);
+  });
+}
+
+TEST(OnRank, ProgramsThatItStartsCanBeStopped) {
+  in_all_runs([] {
+    auto at = gw::allocate<std::uint64_t>(1);
+    gw::put(at, std::uint64_t{0});
+    gw::on_rank(
+        [](gw::rank, std::span<std::uint64_t> mine) {
+          for (const char* stop : {"kill -TERM $$; exit 3", "kill -HUP $$; exit 3"})
+            if (WIFSIGNALED(std::system(stop))) ++mine[0];
+        },
+        gw::global_span<std::uint64_t>(at, 1));
+    WANT(gw::get(at) == 2);
+    gw::deallocate(at, 1);
   });
 }
 
