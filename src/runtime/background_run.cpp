@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "runtime/caller.hpp"
 
 namespace godwit {
 
@@ -98,7 +99,7 @@ background_run::~background_run() {
 }
 
 void detail::submit(background_run* to, submission& s) noexcept {
-  if (hot_workers() != 0) return begin(&s);
+  if (hot_workers() != 0 && runtime::caller_is_worker()) return begin(&s);
   if (to == nullptr)
     base::fatal(
         "a godwit::scheduler was used outside godwit::run: take that of a godwit::background_run there");

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <string>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
 
@@ -20,8 +21,17 @@
 #include "base/text.hpp"
 #include "context/context.hpp"
 #include "heap/heap.hpp"
+#include "runtime/caller.hpp"
 #include "runtime/forked.hpp"
 #include "runtime/references.hpp"
+
+bool godwit::runtime::caller_is_worker() noexcept {
+  if (!detail::on_substrate_threads()) return true;
+  const sched::site& here = sched::this_worker().here();
+  const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (here.shape.stacks != nullptr && here.shape.stacks->owns(sp)) return true;
+  return here.words->pid.load(std::memory_order_relaxed) == static_cast<std::uint64_t>(syscall(SYS_gettid));
+}
 
 namespace godwit::detail {
 
@@ -242,6 +252,11 @@ void free_stack(void* top) noexcept { this_worker().free_stack(top); }
 
 bool park(publish_fn* publish, void* arg, wakes by, const char* what, const place& where) noexcept {
   need_substrate_threads(what);
+  if (!runtime::caller_is_worker())
+    base::fatal(
+        "%s was called, and has to wait, in an OS thread that a thread of the run started (std::thread): "
+        "only the run's threads can wait so: use gw::thread, or what the C++ library has",
+        what);
   need_no_checkout(what, where.file, where.line);
   return this_worker().park(publish, arg, by, what, where);
 }

@@ -38,6 +38,32 @@ TEST(background_run, all_that_os_threads_hand_it_is_done_when_it_ends) {
   }
 }
 
+/// On x86-64 they have the worker register of the thread that began them, but are not that worker.
+TEST(background_run, os_threads_that_threads_begin_are_no_workers) {
+  for (const std::uint32_t workers : {1u, 3u}) {
+    std::atomic<int> done{0}, ended{0};
+    {
+      gw::background_run run(support::on_threads(workers));
+      for (int t = 0; t < 3; ++t)
+        run.submit([&] {
+          std::atomic<bool> all{false};
+          std::thread other([&] {
+            for (int i = 0; i < 2000; ++i) run.submit([&] { ++done; });
+            all = true;
+          });
+          while (!all) {  // at work, while the other one would change the same worker's words
+            EXPECT_EQ(gw::spawn([] { return 1; }).join(), 1);
+            gw::yield();
+          }
+          other.join();
+          ++ended;
+        });
+      while (ended != 3) std::this_thread::yield();  // nobody submits from outside when the run ends
+    }
+    EXPECT_EQ(done, 6'000);
+  }
+}
+
 TEST(background_run, it_sleeps_and_is_woken_one_by_one) {
   for (const std::uint32_t workers : {1u, 2u}) {
     gw::background_run run(support::on_threads(workers));
