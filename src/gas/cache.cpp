@@ -124,7 +124,9 @@ void cache::evict(unit& u) noexcept {
   // Pages of other hosts' memory go back to the system; what lies between is our own.
   global_address low = 0, high = 0;  // other hosts' bytes, pieces that touch joined
   auto discard = [&] {
-    if (low != high) transport::shm::window::discard(net_.at(low), high - low);
+    if (low == high) return;
+    base::schedule_point();  // GL10: whose it was a moment ago
+    transport::shm::window::discard(net_.at(low), high - low);
   };
   blocks_.visit_pieces(begin_of(u), unit_bytes, [&](const piece& p) {
     if (!p.is_copy(net_)) return;

@@ -28,6 +28,7 @@ descriptor* directory::look(std::uint64_t granule, std::uint64_t& state) noexcep
   net_.get(0, static_cast<void*>(&copy), net_.address_of(d), sizeof copy);
   d->state.store(descriptor::none, std::memory_order_relaxed);  // what comes is not that one's
   std::atomic_thread_fence(std::memory_order_release);
+  base::settle();
   constexpr std::size_t contents = offsetof(descriptor, first);  // behind state and generation
   std::memcpy(reinterpret_cast<std::byte*>(d) + contents,
               reinterpret_cast<const std::byte*>(&copy) + contents, sizeof copy - contents);
@@ -208,14 +209,12 @@ void directory::enter(descriptor& d, bool reused) {
   const std::uint64_t inner = d.all_granules() - 1;
   std::vector<std::byte> entries(inner * sizeof(descriptor));
   for (std::uint64_t i = 0; i < inner; ++i) {
-    descriptor inside;
-    inside.first = d.first;
-    inside.state.store(descriptor::interior, std::memory_order_relaxed);
+    descriptor inside{.state{descriptor::interior}, .generation{}, .first = d.first};
     std::memcpy(entries.data() + i * sizeof inside, static_cast<void*>(&inside), sizeof inside);
   }
   descriptor* const own = entry(d.first);
   if (inner != 0) net_.put(0, net_.address_of(own + 1), entries.data(), entries.size());
-  d.state.store(descriptor::none, std::memory_order_relaxed);
+  base::settle();  // what was stored into d, which is copied as bytes
   if (reused && net_.has_datagrams())
     d.life =
         1 + net_.atomic(0, net_.address_of(&net_.host().lives), atomic_function::fetch_add, sizeof(word), 1);

@@ -28,7 +28,7 @@ inline constexpr std::string_view fault_names[] = {"delay", "stall", "slow",  "s
 
 /// What a run is like. All of it follows from the seed, but for what the shrinker has made smaller.
 struct plan {
-  static constexpr std::uint64_t programs = 8;  // see run; the last two are `few`
+  static constexpr std::uint64_t programs = 9;  // see run; the last three are `reuses` and `few`
   std::uint64_t seed = 1;
   std::uint32_t workers = 2, hosts = 1, size = 3;
   std::uint32_t faults = 0;  // bits: which of fault_names
@@ -42,7 +42,7 @@ struct plan {
     p.workers = p.hosts + static_cast<std::uint32_t>(mix(seed + 1) % 4);
     if (owns) p.hosts = 2 + static_cast<std::uint32_t>(mix(seed) % 2);
     if (owns) p.workers = p.hosts + static_cast<std::uint32_t>(mix(seed + 1) % 5);
-    if (p.runs_few()) {  // what it is for takes two hosts, and two workers on one of them
+    if (p.runs_few() || p.reuses()) {  // what it is for takes two hosts, and two workers on one of them
       p.hosts = std::max(p.hosts, 2u);
       p.workers = std::max(p.workers, p.hosts + 1);
     }
@@ -53,6 +53,7 @@ struct plan {
     return p;
   }
   std::uint64_t program() const { return mix(seed + 30) % programs; }
+  bool reuses() const { return !owns && program() == programs - 3; }
   bool runs_few() const { return !owns && program() >= programs - 2; }
   std::string text() const {
     return (owns ? "owners " : "run ") + std::to_string(seed) + " --workers " + std::to_string(workers) +
@@ -101,8 +102,10 @@ struct plan {
     if (o.way == gw::choice::way::server) o.companions = 1 + mix(seed + 16) % 3;
     o.force_steal = forces[mix(seed + 6) % 5];
     o.spin_us = mix(seed + 7) % 2 == 0 ? 1 : 200;
-    o.check_global = mix(seed + 12) % 8 == 0 ? gw::choice::check_global::on : gw::choice::check_global::off;
+    const bool checks = mix(seed + 12) % 8 == 0 && !reuses();  // looks at a long table for each checkout
+    o.check_global = checks ? gw::choice::check_global::on : gw::choice::check_global::off;
     o.cache_bytes = 1 << 20;  // all of it is looked through at the end
+    o.global_bytes = 256 << 20;
     o.empty_check = mix(seed + 8) % 4 != 0;
     o.victims = mix(seed + 9) % 3 == 0 ? gw::choice::victims::uniform : gw::choice::victims::near;
     constexpr gw::choice::policy others[] = {
@@ -173,6 +176,53 @@ inline bool moves(const plan& p) {
   for (std::uint64_t i = 0; i < parts; ++i) sum += gw::get(at + i * words_of_page);
   gw::deallocate(at, parts * words_of_page);
   return sum == 2 * each;
+}
+
+/// Memory whose addresses are used again, each time with other blocks near, beside threads that fill the
+/// cache: units of what was freed leave it when the next allocation is written there.
+inline bool reuses(const plan& p) {
+  constexpr std::uint64_t blocks = 24;  // all begin in one set of the cache, which has no room for them
+  constexpr std::uint64_t little = 64 << 10, large = 4 << 20;  // of the large ones there is no room for two
+  const auto word_of = [](gw::global_ptr<std::uint64_t> at, std::uint64_t b, std::uint64_t size) {
+    return at + b * size / sizeof(std::uint64_t);
+  };
+  const std::uint32_t n = gw::worker_count();
+  const std::uint64_t words = blocks * little / sizeof(std::uint64_t),
+                      large_words = blocks * large / sizeof(std::uint64_t);
+  const auto others = gw::allocate<std::uint64_t>(words, gw::distribution::cyclic(little));
+  gw::put(others, 1);  // 0: it is over
+  std::array<gw::future<void>, 2> fill;
+  for (std::uint32_t t = 0; t < 2; ++t)
+    fill[t] = gw::spawn_at(gw::worker((n - 2) * t), [=] {
+      for (std::uint64_t i = t; gw::atomic_load(others) != 0; ++i) {
+        gw::sim::charge(1'000);
+        gw::yield();
+        for (std::uint64_t b = 1; b < blocks; ++b)
+          static_cast<void>(gw::global_span(word_of(others, (i + 5 * b) % (blocks - 1) + 1, little), 1)
+                                .checkout(gw::access::read));
+      }
+    });
+  auto again = gw::spawn_at(gw::worker(n - 1), [=] {
+    bool right = true;
+    for (std::uint32_t round = 0; round < 2 + p.size; ++round) {
+      const auto turned = [round](std::uint64_t b, std::uint64_t, std::uint32_t homes) {
+        return static_cast<std::uint32_t>((b + round) % homes);
+      };
+      const auto at = gw::allocate<std::uint64_t>(large_words, gw::distribution::user(large, turned));
+      for (std::uint64_t b = 0; b < blocks; ++b) gw::put(word_of(at, b, large), b + round);
+      for (std::uint64_t b = 0; b < blocks; ++b)
+        right = gw::global_span(word_of(at, b, large), 1).checkout(gw::access::read)[0] == b + round && right;
+      gw::sim::charge(100'000);
+      for (std::uint64_t b = 0; b < blocks; ++b) right = gw::get(word_of(at, b, large)) == b + round && right;
+      gw::deallocate(at, large_words);
+    }
+    return right;
+  });
+  const bool right = again.join();
+  gw::atomic_store(others, std::uint64_t{0});
+  for (auto& f : fill) f.join();
+  gw::deallocate(others, words);
+  return right;
 }
 
 /// One thread after the other, each somewhere else: who waits for it and who ran it have nothing else to do.
@@ -298,8 +348,8 @@ inline bool owns(const plan& p) {
 
 /// In this process. False: with a line about it.
 inline bool run(const plan& p) {
-  constexpr bool (*all[plan::programs])(const plan&) = {threads, letters, moves, bursts,
-                                                        errands, alone,   few,   few};
+  constexpr bool (*all[plan::programs])(const plan&) = {threads, letters, moves, bursts, errands,
+                                                        alone,   reuses,  few,   few};
   gw::base::stores_are_late = p.stores_are_late();
   try {
     const auto program = p.owns ? owns : all[p.program()];
