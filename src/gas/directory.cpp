@@ -239,12 +239,11 @@ bool directory::remove(descriptor& d) noexcept {
   std::uint64_t state = descriptor::live;
   if (!net_.remote_compare_exchange(0, d.state, state, descriptor::freed)) return false;
   if (!net_.is_near(0)) d.state.store(descriptor::freed, std::memory_order_release);  // our host's copy
-  if (net_.several_hosts()) forget_everywhere();
   return true;
 }
 
-/// GL10. Whoever looks from now on finds that it is freed; who has found it before is waited for.
 void directory::forget_everywhere() const noexcept {
+  if (!net_.several_hosts()) return;
   net_.increment_at_hosts(net_.host().generation);
   std::vector<bool> quiet(net_.host_count());
   for (base::spin_wait turns;; turns.turn()) {

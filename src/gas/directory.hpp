@@ -92,9 +92,11 @@ class directory {
   /// From now on it can be found, in the granules that it has got. @p reused: others may have copies of what
   /// was there.
   void enter(descriptor& d, bool reused);
-  /// It cannot be found any more, and nobody's cache gives its memory back later. False: somebody else has
-  /// removed it before.
+  /// It cannot be found any more at worker 0's host. False: somebody else has removed it before.
   bool remove(descriptor& d) noexcept;
+  /// GL10, behind remove: who looks from now on, on any host, finds that it is freed; who has found it before
+  /// is waited for. So nobody's cache gives its memory back later. Cost: two round trips to each host.
+  void forget_everywhere() const noexcept;
   // It is not written from now on; it may be again: docs/protocols/frozen.md. Cost: a round trip to worker
   // 0's host, and one or two to each.
   void freeze(descriptor& d) noexcept;
@@ -124,7 +126,6 @@ class directory {
   }
 
  private:
-  void forget_everywhere() const noexcept;
   void divide_places(descriptor& d, const detail::spread& how) const;
   descriptor* look(std::uint64_t granule, std::uint64_t& state) noexcept;
   std::uint32_t home_of_block(const descriptor& d, std::uint64_t block);
