@@ -80,7 +80,7 @@ bool fill_gaps_above(std::uintptr_t from) noexcept {
     const std::uintptr_t low = std::strtoull(line, &next, 16);
     const std::uintptr_t high = *next == '-' ? std::strtoull(next + 1, &next, 16) : 0;
     if (high == 0) return false;
-    if (low >= from && high >> 47 != 0) break;    // vsyscall
+    if (low >= from && high >> 63 != 0) break;    // vsyscall, the kernel's
     if (low < from && high > from) return false;  // something lies where the heaps should be
     if (low > end_of_last && low > from && !reserve(end_of_last, low)) return false;
     if (high > end_of_last) end_of_last = high;
