@@ -142,7 +142,9 @@ std::uint64_t budget_of(decltype(RLIMIT_AS) what) noexcept {
 void map_segments(team& t) {
   launch& what = *t.what;
   const options& opts = what.opts;
-  const std::uint64_t stack_bytes = std::bit_ceil(opts.thread_stack_bytes);
+  // One page of each is its guard, and pages may have 64 KiB.
+  const std::uint64_t least_stack = 4 * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t stack_bytes = std::bit_ceil(std::max(opts.thread_stack_bytes, least_stack));
   const std::uint64_t budget = budget_of(RLIMIT_AS), data = budget_of(RLIMIT_DATA);
   // A large stack for the root thread costs nothing unless there is such a limit.
   const std::uint64_t root_wanted =

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/valgrind.hpp"
 
@@ -40,6 +41,7 @@ void pool::init(std::uintptr_t first, std::uint64_t distance, std::uint32_t coun
   size_ = stack_bytes;
   shift_ = static_cast<unsigned>(std::countr_zero(stack_bytes));
   root_bytes_ = root_bytes;
+  guard_ = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   per_range_ = bytes / stack_bytes;
   const std::uint64_t for_root = root_bytes / stack_bytes;
   all_ = per_range_ * count > for_root ? per_range_ * count - for_root : 0;

@@ -99,11 +99,6 @@ class pool {
   std::uintptr_t root_end() const noexcept { return root_low_ + root_bytes_; }
 
  private:
-#if defined(__sparc__)
-  static constexpr std::uint64_t guard_ = 8192;  // a page
-#else
-  static constexpr std::uint64_t guard_ = 4096;
-#endif
   std::uintptr_t colour(std::uintptr_t end) const noexcept { return (end >> shift_) * 5 % 32 * 64; }
   std::uint64_t number_at(std::uintptr_t address) const noexcept {
     return (address - first_) / distance_ * per_range_ + (address - first_) % distance_ / size_ -
@@ -119,6 +114,7 @@ class pool {
   std::uintptr_t first_ = 0, root_low_ = 0;
   unsigned shift_ = 0;  // of size_
   std::uint64_t distance_ = 0, size_ = 1, root_bytes_ = 0, per_range_ = 0, all_ = 0;
+  std::uint64_t guard_ = 4096;  // a page
   unsigned batch_ = 1;
   std::atomic<std::uint64_t> made_{0};  // W and R all workers: stacks made so far
   base::short_lock lock_;

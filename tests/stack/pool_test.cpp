@@ -43,6 +43,7 @@ TEST(pool, gives_each_stack_once_and_all_of_them) {
         const auto top = reinterpret_cast<std::uintptr_t>(s);
         const std::uintptr_t low = p.low_of(top), end = p.end_of(top);
         EXPECT_EQ(end % size, 0u);
+        EXPECT_EQ(low, end - size + static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE))) << "the guard";
         EXPECT_EQ(p.top_of(low), top);
         EXPECT_EQ(top % 64, 0u);
         EXPECT_LE(top + 64, reinterpret_cast<std::uintptr_t>(p.block_of(top)));
