@@ -46,7 +46,7 @@ class reader {
     else if (key_ == "topology")
       topology();
     else if (key_ == "radix")
-      machine_.radix = std::max(number_of<std::uint32_t>(value_), 1u);
+      radix();
     else if (key_ == "hosts_per_node")
       machine_.hosts_per_node = std::max(number_of<std::uint32_t>(value_), 1u);
     else if (key_ == "torus")
@@ -93,6 +93,10 @@ class reader {
       machine_.net = sim::topology::torus;
     else
       bad("'" + std::string(value_) + "' is none of flat, fat_tree, torus");
+  }
+  void radix() {
+    machine_.radix = number_of<std::uint32_t>(value_);
+    if (machine_.radix < 2) bad("radix must be 2 or more: the ways of two nodes would never meet");
   }
   void torus() {
     std::string_view rest = value_;

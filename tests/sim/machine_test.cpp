@@ -62,6 +62,8 @@ TEST(machine, refusals_name_the_line) {
   EXPECT_NE(refusal("look_ns").find("no line of the form key = value"), std::string::npos);
   EXPECT_NE(refusal("topology = ring").find("none of flat, fat_tree, torus"), std::string::npos);
   EXPECT_NE(refusal("torus = 3x4").find("not of the form 8x8x8"), std::string::npos);
+  for (const char* radix : {"radix = 0", "radix = 1"})
+    EXPECT_NE(refusal(radix).find("line 1: radix must be 2 or more"), std::string::npos);
   EXPECT_NE(refusal("bytes_per_ns = 0").find("more than 0"), std::string::npos);
   EXPECT_NE(refusal("instructions_per_ns = -1").find("instructions_per_ns must be more than 0"),
             std::string::npos);
