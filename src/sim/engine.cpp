@@ -113,12 +113,19 @@ void engine::crash() noexcept {
   setup_.on_death();
 }
 
+/// When @p ns more have passed for the caller. Past the end of virtual time the run is over.
+std::uint64_t engine::later(std::uint64_t ns) noexcept {
+  const std::uint64_t then = sum_to(seats_[turn_].now, ns);
+  if (then == base::no_limit) too_long();
+  return then;
+}
+
 /// The caller waits for so long.
 void engine::pass(std::uint64_t ns) noexcept {
   settle();
   seat& s = seats_[turn_];
-  s.now += ns;
-  if (setup_.jitter_ns != 0) s.now += random_.below(setup_.jitter_ns + 1);
+  s.now = later(ns);
+  if (setup_.jitter_ns != 0) s.now = later(random_.below(setup_.jitter_ns + 1));
   count_event();
   if (s.now >= due_.first_time()) end_turn(true);
 }
@@ -278,7 +285,7 @@ void engine::charge(std::uint64_t ns) noexcept {
   if (setup_.clock != nullptr) return;
   tally_.charged_ns += ns;
   seat& s = seats_[turn_];
-  const std::uint64_t until = s.now + ns;
+  const std::uint64_t until = later(ns);
   do {
     s.now = until;
     count_event();
@@ -294,7 +301,7 @@ void engine::charge(std::uint64_t ns) noexcept {
 }
 
 void engine::take(std::uint64_t ns) noexcept {
-  if (setup_.clock == nullptr) seats_[turn_].now += ns;
+  if (setup_.clock == nullptr) seats_[turn_].now = later(ns);
 }
 
 void engine::spend(base::step what) noexcept { take(setup_.model->step_ns[static_cast<std::size_t>(what)]); }

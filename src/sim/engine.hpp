@@ -176,6 +176,7 @@ class engine final : public base::world {
   void crash() noexcept;
   bool one_of(std::uint32_t n) noexcept { return random_.below(n) == 0; }
   void pass(std::uint64_t ns) noexcept;
+  std::uint64_t later(std::uint64_t ns) noexcept;
   void wait(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns,
             std::uint64_t looks_for) noexcept;
   void end_turn(bool comes_back) noexcept;

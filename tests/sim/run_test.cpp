@@ -208,6 +208,25 @@ TEST(simulation, a_run_that_is_not_over_by_the_limit_fails) {
   EXPECT_TRUE(out.err_has("not over after 2 ms of virtual time")) << support::show(out);
 }
 
+TEST(simulation, more_than_virtual_time_has_is_past_every_limit) {
+  const auto none = ~std::uint64_t{0};
+  for (const std::uint64_t ns : {none, none / 2 + 1})
+    for (const std::uint64_t limit_ms : {0, 1000}) {
+      const auto out = support::run_child([=] {
+        gw::options o = simulated(1);
+        o.sim_limit_ms = limit_ms;
+        return gw::run<int>(
+            [ns] {
+              for (int i = 0; i < 3; ++i) gw::sim::charge(ns);
+              return 0;
+            },
+            o);
+      });
+      EXPECT_NE(out.status, 0) << support::show(out);
+      EXPECT_TRUE(out.err_has("of virtual time (--godwit-sim-limit-ms)")) << support::show(out);
+    }
+}
+
 TEST(simulation, refuses_what_it_cannot) {
   gw::options o = on_hosts(2, 2, gw::choice::way::server);
   o.policy = gw::choice::policy::iso;
