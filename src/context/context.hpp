@@ -11,6 +11,7 @@
 // Code that jumps always runs on another stack than the one it resumes. docs/protocols/context.md.
 #pragma once
 
+#include <godwit/detail/fork_call.hpp>
 #include <godwit/detail/hot.hpp>
 
 #include <atomic>
@@ -92,14 +93,15 @@ inline void flush_windows() noexcept {
 /// contain a real call as well (fork_call.hpp).
 [[gnu::always_inline]] inline void switch_to(std::uint64_t* own, std::uintptr_t next,
                                              std::atomic<std::uint64_t>* lock, void* spare) noexcept {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(GODWIT_CONTEXT_PORTABLE)
   if (&godwit_ctx_switch != nullptr) [[likely]] {
     asm volatile("call *godwit_ctx_switch@GOTPCREL(%%rip)"
                  : "+D"(own), "+S"(next), "+d"(lock)
                  :
                  : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0",
                    "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
-                   "xmm12", "xmm13", "xmm14", "xmm15");
+                   "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)",
+                   "st(6)", "st(7)" GODWIT_CLOBBER_VECTOR_EXT GODWIT_CLOBBER_APX);
     return;
   }
 #endif

@@ -32,6 +32,7 @@ using child_fn = word_pair(std::uintptr_t, std::uintptr_t, spawn_slot*, void*) n
 #define GODWIT_CONTEXT_PORTABLE 1
 #elif defined(__x86_64__)
 
+// Registers that only some processors have. Also for context::switch_to.
 #if defined(__AVX512F__)
 #define GODWIT_CLOBBER_VECTOR_EXT                                                                      \
   , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", \
@@ -72,9 +73,6 @@ template <child_fn* Child>
         "st(7)" GODWIT_CLOBBER_VECTOR_EXT GODWIT_CLOBBER_APX);
   return {status, reinterpret_cast<std::uintptr_t>(slot)};
 }
-
-#undef GODWIT_CLOBBER_VECTOR_EXT
-#undef GODWIT_CLOBBER_APX
 
 #elif defined(__aarch64__)
 
