@@ -184,7 +184,9 @@ GODWIT_MALLOC void* valloc(std::size_t bytes) noexcept {
 }
 GODWIT_MALLOC void* pvalloc(std::size_t bytes) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return aligned(page, (bytes + page - 1) / page * page);
+  std::size_t with_rest = 0;
+  if (__builtin_add_overflow(bytes, page - 1, &with_rest)) return found(nullptr);
+  return aligned(page, with_rest / page * page);
 }
 
 // Plain bytes that the C library makes for its caller.

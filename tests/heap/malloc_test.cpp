@@ -76,6 +76,12 @@ TEST_F(Malloc, WhatCannotBeHad) {
   p = std::calloc(most / 2, 3);
   EXPECT_EQ(p, nullptr);
   EXPECT_EQ(errno, ENOMEM);
+  for (const std::size_t bytes : {most, most - 100}) {
+    errno = 0;
+    p = pvalloc(bytes);
+    EXPECT_EQ(p, nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+  }
   void* q = nullptr;
   EXPECT_EQ(posix_memalign(&q, 24, 8), EINVAL);
   EXPECT_EQ(posix_memalign(&q, 4, 8), EINVAL);
