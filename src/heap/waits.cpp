@@ -41,6 +41,10 @@ struct real {
   int (*wrlock)(pthread_rwlock_t*);
   int (*tryrdlock)(pthread_rwlock_t*);
   int (*trywrlock)(pthread_rwlock_t*);
+  int (*timedrdlock)(pthread_rwlock_t*, const timespec*);
+  int (*timedwrlock)(pthread_rwlock_t*, const timespec*);
+  int (*clockrdlock)(pthread_rwlock_t*, clockid_t, const timespec*);
+  int (*clockwrlock)(pthread_rwlock_t*, clockid_t, const timespec*);
   int (*once)(pthread_once_t*, void (*)());
   int (*barrier_init)(pthread_barrier_t*, const pthread_barrierattr_t*, unsigned);
   int (*sem_init)(sem_t*, int, unsigned);
@@ -88,6 +92,14 @@ int rdlock(pthread_rwlock_t* l) { return real_.rdlock(open(l)); }
 int wrlock(pthread_rwlock_t* l) { return real_.wrlock(open(l)); }
 int tryrdlock(pthread_rwlock_t* l) { return real_.tryrdlock(open(l)); }
 int trywrlock(pthread_rwlock_t* l) { return real_.trywrlock(open(l)); }
+int timedrdlock(pthread_rwlock_t* l, const timespec* until) { return real_.timedrdlock(open(l), until); }
+int timedwrlock(pthread_rwlock_t* l, const timespec* until) { return real_.timedwrlock(open(l), until); }
+int clockrdlock(pthread_rwlock_t* l, clockid_t clock, const timespec* until) {
+  return real_.clockrdlock(open(l), clock, until);
+}
+int clockwrlock(pthread_rwlock_t* l, clockid_t clock, const timespec* until) {
+  return real_.clockwrlock(open(l), clock, until);
+}
 
 // 0: nobody has called; 1: somebody runs it; 2: it has run, for the C library as well.
 int once(pthread_once_t* o, void (*f)()) {
@@ -200,6 +212,10 @@ void watch_waits() noexcept {
                                find(real_.wrlock, "pthread_rwlock_wrlock", wrlock),
                                find(real_.tryrdlock, "pthread_rwlock_tryrdlock", tryrdlock),
                                find(real_.trywrlock, "pthread_rwlock_trywrlock", trywrlock),
+                               find(real_.timedrdlock, "pthread_rwlock_timedrdlock", timedrdlock),
+                               find(real_.timedwrlock, "pthread_rwlock_timedwrlock", timedwrlock),
+                               find(real_.clockrdlock, "pthread_rwlock_clockrdlock", clockrdlock),
+                               find(real_.clockwrlock, "pthread_rwlock_clockwrlock", clockwrlock),
                                find(real_.once, "pthread_once", once),
                                find(real_.barrier_init, "pthread_barrier_init", barrier_init),
                                find(real_.sem_init, "sem_init", semaphore_init),

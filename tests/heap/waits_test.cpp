@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <latch>
@@ -132,6 +133,29 @@ TEST(Waits, SharedMutex) {
       }
     }
     return true;
+  });
+}
+
+// By functions with a time only: they are the first that see the lock.
+TEST(Waits, SharedTimedMutex) {
+  struct both {
+    std::shared_timed_mutex m;
+    long n = 0;
+    std::atomic<long> right{0};
+  };
+  in_all<both>([](std::uint32_t, both& s) {
+    for (int i = 0; i < 100; ++i) {
+      if (!s.m.try_lock_for(std::chrono::seconds(100))) return false;
+      ++s.n;
+      linger();
+      s.m.unlock();
+      if (!s.m.try_lock_shared_for(std::chrono::seconds(100))) return false;
+      linger();
+      s.m.unlock_shared();
+    }
+    s.right += 100;
+    while (s.right != 100 * workers) usleep(1000);
+    return s.n == 100 * workers;
   });
 }
 
