@@ -176,7 +176,7 @@ long system_call(long number, ...) {
   for (long& v : a) v = va_arg(list, long);
   va_end(list);
   const long op = a[1] & FUTEX_CMD_MASK;
-  const bool waits = mine != nullptr && number == SYS_futex &&
+  const bool waits = own_part() != nullptr && number == SYS_futex &&
                      (op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET) &&
                      ((a[1] & FUTEX_PRIVATE_FLAG) != 0 || variables_.hold(a[0]) ||
                       here.holds(reinterpret_cast<const void*>(a[0])));

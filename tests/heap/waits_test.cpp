@@ -2,6 +2,9 @@
 // work; nobody sleeps for ever.
 // test: timeout=120 skip-asan skip-qemu
 #include "heap/memory.hpp"
+#include "support/schedule.hpp"
+
+#include <godwit/godwit.hpp>
 
 #include <atomic>
 #include <barrier>
@@ -22,6 +25,7 @@ namespace {
 
 using heap_test::memory;
 namespace heap = godwit::heap;
+namespace gw = godwit;
 
 constexpr std::uint32_t workers = 4;
 
@@ -209,6 +213,33 @@ TEST(Waits, AtomicsLatchesBarriersSemaphores) {
     }
     return a.word == 1 && a.wide == 1;
   });
+}
+
+// --godwit-check-heap: workers allocate in another way there.
+TEST(Waits, AtomicsWhereTheHeapIsChecked) {
+  gw::options o = support::schedule(2);
+  o.check_heap = true;
+  const int found = gw::run<int>(
+      [] {
+        auto* const word = new std::atomic<int>(0);
+        auto* const wide = new std::atomic<long>(0);
+        auto waits = gw::spawn([=] {
+          word->wait(0);
+          wide->wait(0);
+          return static_cast<int>(*word + *wide);
+        });
+        usleep(20'000);  // meanwhile that one waits: this one is on the other worker
+        *word = 1;
+        word->notify_all();
+        *wide = 2;
+        wide->notify_all();
+        const int sum = waits.join();
+        delete word;
+        delete wide;
+        return sum;
+      },
+      o);
+  EXPECT_EQ(found, 3);
 }
 
 TEST(Waits, BarriersAndSemaphoresOfPosix) {
