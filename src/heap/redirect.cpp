@@ -76,6 +76,7 @@ class object {
     for (const redirection& one : all) {
       if (std::strcmp(name, one.name) != 0) continue;
       auto* const to = reinterpret_cast<void**>(base_ + r.r_offset);
+      if (__atomic_load_n(to, __ATOMIC_RELAXED) == one.to) continue;
       const bool closed = read_only_.holds(reinterpret_cast<std::uintptr_t>(to));
       if (closed && !stack::open_page(to, true)) return;
       __atomic_store_n(to, one.to, __ATOMIC_RELEASE);

@@ -3,7 +3,7 @@
 //
 // For functions that would have to be replaced in every program that is linked with the library, though only
 // runs with a shared heap need it. Nothing happens in programs that are linked with -static, and to
-// objects that are loaded later.
+// objects that are loaded later: they need another call.
 // Called by waits.cpp. Test: tests/heap/redirect_test.cpp.
 #pragma once
 

@@ -155,15 +155,30 @@ struct variables {
 variables variables_;
 
 void find_variables() noexcept {
+  unsigned count = 0;
   dl_iterate_phdr(
-      [](dl_phdr_info* object, std::size_t, void*) {
+      [](dl_phdr_info* object, std::size_t, void* found) {
+        unsigned& n = *static_cast<unsigned*>(found);
         for (unsigned i = 0; i < object->dlpi_phnum; ++i)
-          if (const auto& part = object->dlpi_phdr[i]; part.p_type == PT_LOAD && (part.p_flags & PF_W) != 0 &&
-                                                       variables_.count < std::size(variables_.of))
-            variables_.of[variables_.count++] = {object->dlpi_addr + part.p_vaddr, part.p_memsz};
+          if (const auto& part = object->dlpi_phdr[i];
+              part.p_type == PT_LOAD && (part.p_flags & PF_W) != 0 && n < std::size(variables_.of))
+            variables_.of[n++] = {object->dlpi_addr + part.p_vaddr, part.p_memsz};
         return 0;
       },
-      nullptr);
+      &count);
+  variables_.count = count;
+}
+
+/// Objects that were loaded so far, those that are gone included.
+unsigned long long loads() noexcept {
+  unsigned long long n = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* found) {
+        *static_cast<unsigned long long*>(found) = object->dlpi_adds;
+        return 1;
+      },
+      &n);
+  return n;
 }
 
 /// A worker's wait by std::atomic::wait and what is made of it. Who wakes asks a counter in its own
@@ -200,31 +215,31 @@ redirection find(F*& real, const char* name, F* ours) noexcept {
 }  // namespace
 
 void watch_waits() noexcept {
-  static const bool done = [] {
-    const redirection all[] = {find(real_.mutex_lock, "pthread_mutex_lock", mutex_lock),
-                               find(real_.mutex_trylock, "pthread_mutex_trylock", mutex_trylock),
-                               find(real_.mutex_timedlock, "pthread_mutex_timedlock", mutex_timedlock),
-                               find(real_.mutex_clocklock, "pthread_mutex_clocklock", mutex_clocklock),
-                               find(real_.cond_wait, "pthread_cond_wait", cond_wait),
-                               find(real_.cond_timedwait, "pthread_cond_timedwait", cond_timedwait),
-                               find(real_.cond_clockwait, "pthread_cond_clockwait", cond_clockwait),
-                               find(real_.rdlock, "pthread_rwlock_rdlock", rdlock),
-                               find(real_.wrlock, "pthread_rwlock_wrlock", wrlock),
-                               find(real_.tryrdlock, "pthread_rwlock_tryrdlock", tryrdlock),
-                               find(real_.trywrlock, "pthread_rwlock_trywrlock", trywrlock),
-                               find(real_.timedrdlock, "pthread_rwlock_timedrdlock", timedrdlock),
-                               find(real_.timedwrlock, "pthread_rwlock_timedwrlock", timedwrlock),
-                               find(real_.clockrdlock, "pthread_rwlock_clockrdlock", clockrdlock),
-                               find(real_.clockwrlock, "pthread_rwlock_clockwrlock", clockwrlock),
-                               find(real_.once, "pthread_once", once),
-                               find(real_.barrier_init, "pthread_barrier_init", barrier_init),
-                               find(real_.sem_init, "sem_init", semaphore_init),
-                               find(real_.syscall, "syscall", system_call)};
-    find_variables();
-    redirect(all);
-    return true;
-  }();
-  static_cast<void>(done);
+  static const redirection all[] = {find(real_.mutex_lock, "pthread_mutex_lock", mutex_lock),
+                                    find(real_.mutex_trylock, "pthread_mutex_trylock", mutex_trylock),
+                                    find(real_.mutex_timedlock, "pthread_mutex_timedlock", mutex_timedlock),
+                                    find(real_.mutex_clocklock, "pthread_mutex_clocklock", mutex_clocklock),
+                                    find(real_.cond_wait, "pthread_cond_wait", cond_wait),
+                                    find(real_.cond_timedwait, "pthread_cond_timedwait", cond_timedwait),
+                                    find(real_.cond_clockwait, "pthread_cond_clockwait", cond_clockwait),
+                                    find(real_.rdlock, "pthread_rwlock_rdlock", rdlock),
+                                    find(real_.wrlock, "pthread_rwlock_wrlock", wrlock),
+                                    find(real_.tryrdlock, "pthread_rwlock_tryrdlock", tryrdlock),
+                                    find(real_.trywrlock, "pthread_rwlock_trywrlock", trywrlock),
+                                    find(real_.timedrdlock, "pthread_rwlock_timedrdlock", timedrdlock),
+                                    find(real_.timedwrlock, "pthread_rwlock_timedwrlock", timedwrlock),
+                                    find(real_.clockrdlock, "pthread_rwlock_clockrdlock", clockrdlock),
+                                    find(real_.clockwrlock, "pthread_rwlock_clockwrlock", clockwrlock),
+                                    find(real_.once, "pthread_once", once),
+                                    find(real_.barrier_init, "pthread_barrier_init", barrier_init),
+                                    find(real_.sem_init, "sem_init", semaphore_init),
+                                    find(real_.syscall, "syscall", system_call)};
+  static unsigned long long seen = ~0ull;
+  const unsigned long long now = loads();
+  if (now == seen) return;
+  seen = now;
+  find_variables();
+  redirect(all);
 }
 
 }  // namespace godwit::heap

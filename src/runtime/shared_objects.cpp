@@ -13,6 +13,7 @@
 #include "base/check.hpp"
 #include "heap/heap.hpp"
 #include "heap/reach.hpp"
+#include "heap/waits.hpp"
 #include "runtime/forked.hpp"
 #include "runtime/libraries.hpp"
 #include "runtime/run_common.hpp"
@@ -115,6 +116,7 @@ transport::shm::window* for_run(const options& opts, std::uint32_t workers) {
     throw std::invalid_argument(
         "godwit: --godwit-check-heap (GODWIT_CHECK_HEAP) cannot be had with shared objects (shared_scope, "
         "shared_global), whose heap began before the run: look for leaks without them");
+  heap::watch_waits();  // also in objects that were loaded since the first scope
   if (!heap::add_workers(workers))
     throw std::invalid_argument("godwit: with shared objects (shared_scope, shared_global) a run has " +
                                 std::to_string(most_workers) + " workers at most: lower --godwit-workers");

@@ -9,6 +9,13 @@ if(TARGET heap_leaks)  # lines are known where there is debug information
     target_compile_options(${test} PRIVATE -g)
   endforeach()
 endif()
+if(TARGET heap_waits)
+  add_library(heap_waits_library MODULE ${here}/waits_library.cpp)
+  target_link_libraries(heap_waits_library PRIVATE godwit_build)
+  target_compile_definitions(heap_waits PRIVATE GODWIT_WAITS_LIBRARY="$<TARGET_FILE:heap_waits_library>")
+  add_dependencies(heap_waits heap_waits_library)
+  target_link_libraries(heap_waits PRIVATE ${CMAKE_DL_LIBS})
+endif()
 # Which substrate a program has that cannot share a heap (docs/heap.md, Programs that cannot share it). With a sanitizer: this build's own.
 if(NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_CROSSCOMPILING AND (main_build OR sanitized))
   set(switches ${here}/switches)

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <latch>
 #include <mutex>
 #include <new>
@@ -160,6 +161,27 @@ TEST(Waits, SharedTimedMutex) {
     s.right += 100;
     while (s.right != 100 * workers) usleep(1000);
     return s.n == 100 * workers;
+  });
+}
+
+// Objects that the program loads after there was a heap for the first time.
+TEST(Waits, InObjectsThatAreLoadedLater) {
+  { const memory first(workers); }
+  void* const library = dlopen(GODWIT_WAITS_LIBRARY, RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  static auto* const add =
+      reinterpret_cast<void (*)(pthread_mutex_t*, long*)>(dlsym(library, "waits_library_add"));
+  ASSERT_NE(add, nullptr);
+  struct both {
+    pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    long n = 0;
+    std::atomic<long> right{0};
+  };
+  in_all<both>([](std::uint32_t, both& b) {
+    for (int i = 0; i < 300; ++i) add(&b.m, &b.n);
+    b.right += 300;
+    while (b.right != 300 * workers) usleep(1000);
+    return b.n == 300 * workers;
   });
 }
 
