@@ -116,7 +116,10 @@ pid_t fork_worker() noexcept {
   forks_worker_ = true;
   const pid_t pid = fork();
   forks_worker_ = false;
-  is_worker_ = is_worker_ || pid == 0;
+  if (pid == 0) {
+    is_worker_ = true;
+    shared_objects::in_worker();
+  }
   return pid;
 }
 

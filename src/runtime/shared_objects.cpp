@@ -34,7 +34,7 @@ enum class state : std::uint32_t {
   elsewhere,  ///< in main's own memory
   mixed,      ///< partly there
   torn,       ///< a run ended by force
-  copied      ///< in a forked child of main
+  copied      ///< in a process that main forked: a worker, or a child with a copy
 };
 std::atomic<state> state_{state::none};
 std::mutex making_;
@@ -150,6 +150,10 @@ void after_fork() noexcept {
         std::strerror(errno));
   state_.store(state::copied, std::memory_order_release);
 }
+
+// Main's parts of the heap are in memory that all share, and which of them are taken each process counts for
+// itself: a worker would allocate from one that main has.
+void in_worker() noexcept { state_.store(state::copied, std::memory_order_release); }
 
 pause::pause() noexcept : part_(heap::leave()) {}
 pause::~pause() {

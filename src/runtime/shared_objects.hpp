@@ -44,6 +44,10 @@ void before_run_here() noexcept;
 /// In a child that main has forked: it has a copy, which no run can have, and in which nothing is freed.
 void after_fork() noexcept;
 
+/// In a process that was forked to be a worker: none of its OS threads is main's, nor of what it forks. A
+/// shared_scope does nothing there, whatever calls it; objects that there are can be used as ever.
+void in_worker() noexcept;
+
 /// While it lives, the calling OS thread is in no scope: the run's own memory is main's alone.
 class pause {
  public:

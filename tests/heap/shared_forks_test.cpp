@@ -98,6 +98,27 @@ TEST(Fork, WhileARunIsOn) {
   });
 }
 
+// A scope does nothing there: main's parts of the heap are not that child's, nor its parent's.
+TEST(Fork, AChildOfAThread) {
+  for_each_schedule([](const gw::options& o) {
+    global_memo->put(1);
+    const int found = gw::run<int>(
+        [] {
+          elsewhere();
+          return in_child([] {
+            const gw::shared_scope shared;
+            if (in_heap(std::make_unique<int>(1).get())) return 1;
+            return global_memo->texts.at(1) == long_text(1) ? 0 : 2;
+          });
+        },
+        o);
+    EXPECT_EQ(found, 0);
+    EXPECT_EQ(global_memo->texts.size(), 1u);
+    global_memo->texts.clear();
+    heap::check_invariants();
+  });
+}
+
 TEST(Killed, ARunLeavesWhatMayBeTorn) {
   in_new_program([] {
     std::string* before = nullptr;
