@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <pthread.h>
+#include <type_traits>
 #include <unistd.h>
 #include <utility>
 
@@ -22,16 +23,19 @@ namespace godwit::runtime {
 
 namespace {
 
-// Written by the thread that forks, between its prepare handler and its parent or child handler. Workers that
-// are threads of one process fork one at a time: the C library holds a lock meanwhile.
-stack::private_frames frames_;
-stack::range stack_;       // that the frames are part of
-std::uintptr_t live_ = 0;  // lowest address that must be kept
-sigset_t mask_of_run_;     // of the thread that called run last
+// Of the OS thread that forks, between its prepare handler and its parent or child handler. Others may fork
+// at the same time: the C library holds no lock while it calls a handler (since glibc 2.36). The child has
+// those of the thread that forked it.
+[[gnu::tls_model("initial-exec")]] constinit thread_local stack::private_frames frames_;
+[[gnu::tls_model("initial-exec")]] constinit thread_local stack::range stack_;  // that the frames are part of
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::uintptr_t live_ = 0;  // lowest to be kept
+[[gnu::tls_model("initial-exec")]] constinit thread_local heap::part* part_ = nullptr;
+static_assert(std::is_trivially_destructible_v<stack::private_frames>);  // else its first use may allocate
+
+sigset_t mask_of_run_;  // of the thread that called run last
 bool forked_ = false;
 bool is_worker_ = false;                  // this process, whichever of its OS threads forks
 transport::shm::window* heap_ = nullptr;  // of the worker's host; null: it has none
-heap::part* part_ = nullptr;              // of the thread that forks
 thread_local bool forks_worker_ = false;
 
 constexpr std::uintptr_t below = 256 << 10;      // what other handlers of a fork may use of the stack

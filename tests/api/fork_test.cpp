@@ -230,6 +230,34 @@ TEST(fork, by_another_os_thread_of_a_worker) {
   EXPECT_EQ(found, 0);
 }
 
+// Its frames and its part of the heap are not those of the thread that forks at the same time.
+TEST(fork, by_two_os_threads_of_a_worker_at_once) {
+  const int found = gw::run<int>(
+      [] {
+        auto* const wrong = new std::atomic<int>(0);  // no frame: they are elsewhere for a while
+        std::thread beside([wrong] {
+          for (int i = 0; i < 200; ++i) {
+            const pid_t pid = fork();
+            if (pid == 0) _exit(7);
+            *wrong += status_of(pid) != 7;
+          }
+        });
+        int all = 0;
+        for (int i = 0; i < 200; ++i) {
+          const auto mine = std::make_unique<int>(i);
+          const pid_t pid = fork();
+          if (pid == 0) _exit(*mine == i ? 7 : 8);
+          all += status_of(pid) != 7 || *mine != i;
+        }
+        beside.join();
+        all += *wrong;
+        delete wrong;
+        return all;
+      },
+      schedule(2));
+  EXPECT_EQ(found, 0);
+}
+
 TEST(fork, relatives_work_as_ever) {
   for (const char* force : {"none", "random"}) {
     const int sum = gw::run<int>(
