@@ -84,6 +84,9 @@ for mpi in ${*:-openmpi mpich}; do
   check "$mpi: exit status passed through" 7 $?
   check "$mpi: standard input" "to rank 0" "$(echo "to rank 0" | "${run[@]}" --timeout 60 -- \
     sh -c 'if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ]; then cat; fi' 2>/dev/null)"
+  mkdir -p "$work/it's a folder"
+  check "$mpi: a folder with an apostrophe" "$work/it's a folder" "$(cd "$work/it's a folder" && "${run[@]}" --timeout 60 -- \
+    pwd 2>/dev/null | sort -u)"
   start=$SECONDS
   "${run[@]}" --timeout 2 -- sleep 4711 >/dev/null 2>&1
   check "$mpi: timeout status" 124 $?

@@ -5,6 +5,8 @@ if(main_build AND NOT CMAKE_CROSSCOMPILING)
     set_tests_properties(scripts.help.${script} PROPERTIES LABELS tools TIMEOUT 20 PASS_REGULAR_EXPRESSION "scripts/${script}"
                          FAIL_REGULAR_EXPRESSION "Building|Preset CMake|^#")
   endforeach()
+  add_test(NAME scripts.seeds_ends COMMAND ${CMAKE_CURRENT_LIST_DIR}/seeds_test.sh ${PROJECT_SOURCE_DIR}/scripts/seeds)
+  set_tests_properties(scripts.seeds_ends PROPERTIES LABELS tools TIMEOUT 60)
   set(root ${PROJECT_SOURCE_DIR})
   foreach(tool ${root}/models/check.sh ${root}/integrations/chapel/install.sh ${root}/tools/scale/godwit-scale options_doc
                godwit-report godwit_measure godwit_pthread_launcher godwit_openmp_launcher)
