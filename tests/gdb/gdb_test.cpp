@@ -76,6 +76,30 @@ TEST(gdb, a_thread_can_be_looked_at) {
   EXPECT_EQ(s.finish(), "142\nstatus 0");
 }
 
+TEST(gdb, a_copy_is_not_gone_back_from_where_the_user_went_elsewhere) {
+  NEED_GDB();
+  situation s;
+  std::string id;
+  for (const row& r : rows_of(gdb("-p " + s.worker(0), {"godwit threads"})))
+    if (r.state == "suspended") id = r.id;
+  const std::string text = gdb("-p " + s.worker(1), {"add-inferior", "godwit select " + id, "inferior 1",
+                                                     "godwit where", "info inferiors", "godwit select " + id,
+                                                     "inferior 2", "godwit select", "info inferiors"});
+  expect_in_order(text, {"wait_inner (", "running on worker 1: spinner at ", "* 1    process " + s.worker(1),
+                         "back in the process", "* 2 "});
+  EXPECT_EQ(text.find("Error"), std::string::npos) << text;
+  EXPECT_EQ(s.finish(), "142\nstatus 0");
+}
+
+TEST(gdb, namespaces_without_a_name_hide_no_function) {
+  const std::string text =
+      gdb("", {"python import godwit_gdb.frames as f; import godwit_gdb.text as t; "
+               "print([g(\"app::(anonymous namespace)::work<int>(char)\") for g in (f.plain_name, "
+               "lambda n: t.place_text((n, None, 0)), f.is_runtime)])"});
+  if (const char* reason = why_not(); reason != nullptr) GTEST_SKIP() << reason;
+  EXPECT_NE(text.find("[\'app::work\', \'app::work<int>\', False]"), std::string::npos) << text;
+}
+
 TEST(gdb, a_copy_that_the_user_removed_is_left_alone) {
   NEED_GDB();
   situation s;
@@ -230,8 +254,9 @@ TEST(gdb, movable_memory) {
   expect_in_order(gdb("-p " + s.worker(holder),
                       {"python import godwit_gdb.frames as g; [f.select() for f in g.frames() if f.name() == "
                        "\"hold\"]",
-                       "godwit memory p"}),
-                  {"global:0x" + movable + ": 24 KiB, cyclic, 6 parts of 4096 B"});
+                       "godwit memory p", "godwit memory (godwit::global_ptr<unsigned long>&)p"}),
+                  {"global:0x" + movable + ": 24 KiB, cyclic, 6 parts of 4096 B",
+                   "global:0x" + movable + ": 24 KiB, cyclic, 6 parts of 4096 B"});
   EXPECT_EQ(s.finish(), "142\nstatus 0");
 }
 

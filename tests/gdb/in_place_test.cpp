@@ -61,4 +61,24 @@ TEST(gdb_in_place, threads_that_wait_for_other_things_than_joins) {
   EXPECT_EQ(s.finish(), "142\nstatus 0");
 }
 
+// Whatever the user does after `godwit select`, commands speak of what is selected then, and leave it so.
+TEST(gdb_in_place, what_is_shown_ends_with_another_selection_and_when_the_process_goes_on) {
+  NEED_GDB();
+  situation s({}, PARKED_SITUATION);
+  const std::string select =
+      "python import godwit_gdb.view as g; gdb.execute(\"godwit select \" + [t.id for t in g.View().threads "
+      "if t.parked_at == \"semaphore\"][0])";
+  const std::string text = gdb("-p " + s.supervisor(),
+                               {select, "thread 2", "godwit where", "thread", "echo -- next\\n", "thread 1",
+                                select, "thread 2", "godwit select", "thread", "echo -- next\\n", "thread 2",
+                                select, "stepi", "godwit where", "thread 1", "godwit threads", "thread"});
+  expect_in_order(view_of(text, 0),
+                  {"waits for a semaphore", "running on worker 0: stand_still at ", "[Current thread is 2 "});
+  expect_in_order(view_of(text, 1),
+                  {"waits for a semaphore", "back in the process", "[Current thread is 2 "});
+  expect_in_order(view_of(text, 2), {"waits for a semaphore", "running on worker 0: stand_still at ",
+                                     "suspended", "[Current thread is 1 "});
+  EXPECT_EQ(s.finish(), "142\nstatus 0");
+}
+
 }  // namespace

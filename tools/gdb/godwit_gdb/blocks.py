@@ -133,7 +133,7 @@ def show_block(arguments):
     text = " ".join(arguments)
     heap = Heap(state.Run())
     try:
-        address = int(gdb.parse_and_eval(text)) & ((1 << 64) - 1)
+        address = int(state.value_of(text)) & ((1 << 64) - 1)
         say(f"0x{address:x} {describe(heap, address)}")
     except gdb.MemoryError:
         raise state.Problem("godwit: the heap cannot be read here: a core file does not have it") from None

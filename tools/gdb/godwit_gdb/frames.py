@@ -9,6 +9,7 @@ import re
 import gdb
 
 from .in_place import is_carrier
+from .text import without_anonymous
 
 MOST_FRAMES = 64  # that are looked at for the user's
 # Between a library and the callable that the user gave it.
@@ -45,7 +46,7 @@ def frames(newest=None):
 def plain_name(name):
     """A function's qualified name without template arguments, parameters and result type."""
     out, depth = "", 0
-    for c in name or "":
+    for c in without_anonymous(name):
         if c == "<":
             depth += 1
         elif c == ">" and depth:

@@ -8,6 +8,7 @@ nothing of the process changes. Document: docs/debugging.md. Test: tests/gdb.
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
+from . import looking
 from .selection import selection, settings
 from .state import Problem
 
@@ -68,6 +69,7 @@ class InPlace:
         self.settings, self.selection = settings(), selection()
         self.settings.__enter__()
         self.selection.__enter__()
+        self.kept = False
         return self
 
     def show(self, thread):
@@ -79,16 +81,29 @@ class InPlace:
         innermost.select()
 
     def keep(self):
+        self.kept = True
         self.settings.__exit__()
 
+    def is_selected(self):
+        here = gdb.selected_thread()
+        return bridge.thread is not None and here is not None and here.ptid == bridge.carrier
+
     def __exit__(self, *_):
+        elsewhere = self.kept and not self.is_selected()
+        back_to = selection().__enter__() if elsewhere else self.selection
         bridge.lead_to(None)
         try:
-            self.selection.back()
+            back_to.back()
         finally:
             self.settings.__exit__()
 
 
+def gone_on(_event):
+    if bridge.thread is not None:
+        bridge.lead_to(None)
+        looking.forget()
+
+
 def install():
     register_unwinder(None, bridge, replace=True)
-    gdb.events.cont.connect(lambda _: bridge.lead_to(None) if bridge.thread else None)
+    gdb.events.cont.connect(gone_on)

@@ -10,8 +10,14 @@ def stay(what, where):
     shown, line = what, where
 
 
+def forget():
+    """The process has gone on: what was shown is over, and whatever is selected stays so."""
+    global shown
+    shown = None
+
+
 def leave():
-    """Back to what was selected before. False: nothing is shown."""
+    """Back to what was selected before, if the user is not elsewhere by now. False: nothing is shown."""
     global shown
     if shown is None:
         return False

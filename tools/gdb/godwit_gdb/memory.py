@@ -171,7 +171,7 @@ def address_of(text, memory):
     if text.startswith("global:"):
         text = text[len("global:") :]
     try:
-        value = gdb.parse_and_eval(text)
+        value = state.value_of(text)
     except gdb.error as problem:
         raise state.Problem(f"godwit: {text}: {problem}") from None
     if value.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT:

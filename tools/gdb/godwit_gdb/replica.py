@@ -199,6 +199,7 @@ class Replica:
         self.run = run
         self.number = None
         self.loaded = False
+        self.kept = False
 
     def __enter__(self):
         self.settings = settings()
@@ -241,9 +242,15 @@ class Replica:
 
     def keep(self):
         """Stay selected after the command, until __exit__."""
+        self.kept = True
         self.settings.__exit__()
 
+    def is_selected(self):
+        return gdb.selected_inferior().num == self.number
+
     def __exit__(self, *_):
+        elsewhere = self.kept and not self.is_selected()
+        back_to = selection().__enter__() if elsewhere else self.selection
         if all(i.num != self.number for i in gdb.inferiors()):
             self.number = None  # the user removed it
         try:
@@ -253,7 +260,7 @@ class Replica:
                     gdb.execute("core-file", to_string=True)
         finally:
             try:
-                self.selection.back()
+                back_to.back()
                 if self.number is not None:
                     gdb.execute(f"remove-inferiors {self.number}", to_string=True)
             finally:

@@ -148,7 +148,7 @@ def where_line(view, t):
 
 
 def where(_):
-    if looking.shown is not None:
+    if looking.shown is not None and looking.shown.is_selected():
         say(looking.line)
         return
     view = View()

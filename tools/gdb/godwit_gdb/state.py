@@ -85,6 +85,13 @@ class Worker:
         self.more = False  # not all of its heap was looked at
 
 
+def value_of(text):
+    """What an expression of the user's gives; of a reference, what it refers to."""
+    value = gdb.parse_and_eval(text)
+    is_reference = value.type.strip_typedefs().code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF)
+    return value.referenced_value() if is_reference else value
+
+
 def table_address():
     try:
         return int(gdb.parse_and_eval("(unsigned long)&godwit_debug_"))

@@ -19,9 +19,15 @@ def table(rows):
         say("  ".join(cells + [row[-1]]).rstrip())
 
 
+def without_anonymous(function):
+    """A function's name without the namespaces that have none: their brackets are no parameters."""
+    return (function or "").replace("(anonymous namespace)::", "")
+
+
 def place_text(place):
     if place is None:
         return "?"
     function, file, line = place
+    function = without_anonymous(function)
     function = re.sub(r"\(.*", "", function) or function
     return f"{function} at {os.path.basename(file)}:{line}" if file else function
