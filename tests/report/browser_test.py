@@ -348,8 +348,9 @@ def main():
               "Install it (Debian: apt-get install chromium)")
         return 77
     with tempfile.TemporaryDirectory(prefix="godwit-report-") as folder:
-        small, large, moves, tiny, counters = (os.path.join(folder, n) for n in (
-            "small.pftrace", "large.pftrace", "moves.pftrace", "tiny.pftrace", "stats.json"))
+        small, large, moves, tiny, counters, spare = (os.path.join(folder, n) for n in (
+            "small.pftrace", "large.pftrace", "moves.pftrace", "tiny.pftrace", "stats.json",
+            "spare.pftrace"))
         run = lambda *command: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         run(generate, small, "4", "3000", "serial=0.1")
         run(generate, moves, "4", "3000", "hosts=2", "moves=200")
@@ -363,6 +364,8 @@ def main():
         run(report, large, "--page-mib", "3")
         run(report, moves)
         run(report, counters)
+        run(generate, spare, "4", "3000", "spares=1")
+        run(report, spare)
         run(generate, tiny, "1", "2")
         run(report, tiny)
         scaling = [os.path.join(folder, "p" + workers) for workers in ("4", "1", "2")]
@@ -380,6 +383,7 @@ def main():
         with browser.Browser(path) as page:
             check_trace(page, small + ".html", "small", 4)
             check_keys(page, "small")
+            check_trace(page, spare + ".html", "with a spare worker", 4)
             check(page.value("byId('moves-section').hidden"), "small: nothing moved, and no section says so")
             check_moves(page, moves + ".html", "moves")
             check_trace(page, large + ".html", "large", 48)

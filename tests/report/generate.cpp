@@ -1,7 +1,7 @@
 // Writes a trace file of a simulated run: report_generate FILE [workers [events [key=value...]]]
 //
 // Keys: grain, latency (ns), serial (part), hosts, seed, policy=stalling, moves=N (of parts of each of two
-// movable allocations), dropped=N (the first events of every worker).
+// movable allocations), dropped=N (the first events of every worker), spares=N (of the workers, the last).
 #include "trace_builder.hpp"
 
 #include <algorithm>
@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   }
   report_test::schedule s;
   std::size_t dropped = 0;
+  std::uint32_t spares = 0;
   std::uint64_t moves = 0;  // of each of two allocations
   if (argc > 2) s.workers = static_cast<std::uint32_t>(std::atoi(argv[2]));
   if (argc > 3) s.events = static_cast<std::uint64_t>(std::atof(argv[3]));
@@ -51,6 +52,8 @@ int main(int argc, char** argv) {
       s.greedy = value != "stalling";
     else if (is("moves"))
       moves = static_cast<std::uint64_t>(std::atoll(value.c_str()));
+    else if (is("spares"))
+      spares = static_cast<std::uint32_t>(std::atoi(value.c_str()));
     else if (is("dropped"))
       dropped = static_cast<std::size_t>(std::atoll(value.c_str()));
     else {
@@ -61,6 +64,10 @@ int main(int argc, char** argv) {
   report_test::trace_builder t = report_test::simulate(s);
   if (moves > 0) report_test::add_moves(t, moves, s.seed);
   if (dropped > 0) drop(t, dropped);
+  if (spares > 0) {
+    t.info["workers"] = s.workers - spares;
+    t.info["spares"] = spares;
+  }
   t.write(argv[1]);
   std::printf("%s: %llu events of %u workers\n", argv[1], static_cast<unsigned long long>(t.event_count()),
               s.workers);

@@ -142,6 +142,22 @@ TEST(Input, SaysWhatIsWrong) {
   EXPECT_TRUE(says(count, "events do not take"));
 }
 
+TEST(Input, MoreWorkersThanAFileHasBytesAreDamage) {
+  trace_builder t(200'000);
+  for (const char* of_each : {"events", "dropped"}) t.info[of_each] = std::vector<int>(200'000, 0);
+  t.start(199'999, 7, 9);
+  EXPECT_EQ(parse_text(t.bytes()).workers, 200'000u);
+  trace_builder none(1);
+  none.start(0, 7, 9);
+  none.info["workers"] = 10'000'000;
+  EXPECT_TRUE(says(none.bytes(), "damaged: a run of 10000000"));
+  none.info["workers"] = 1;
+  std::string file = none.bytes();
+  const std::uint32_t far = 10'000'000;
+  std::memcpy(file.data() + file.rfind("godwit02") + 12, &far, sizeof far);
+  EXPECT_TRUE(says(file, "worker 10000000"));
+}
+
 TEST(Input, FilesThatCannotBeMapped) {
   EXPECT_THROW(mapped_file("/nonexistent/file"), input_error);
   EXPECT_THROW(mapped_file("/"), input_error);

@@ -219,6 +219,26 @@ TEST(Moves, ThePageHasThemIfThereAreSome) {
   EXPECT_NE(analysed(none).page().find("\"moves\":null"), std::string::npos);
 }
 
+/// The rings have lost where it was allocated.
+TEST(Moves, MemoryOfWhichOnlyUsesOrRefusalsAreKnown) {
+  trace_builder t(2);
+  t.start(0, 1000, 7);
+  t.heat(0, 1900, here, 1, 10, 3, 1);
+  t.part(1, 1500, there, 2, 0, 1, part_result::busy);
+  t.end(0, 2000, 7);
+  const analysed x(t);
+  ASSERT_EQ(x.moves().memory.size(), 2u);
+  for (const movable_memory& m : x.moves().memory) {
+    EXPECT_EQ(m.parts, m.address == here ? 2u : 3u);
+    EXPECT_EQ(map_of(m, 0, x.a.end, 96, 2).rows.size(), m.parts);
+  }
+  trace_builder beyond(1);  // a part that cannot be: nothing is known of how many there are
+  beyond.start(0, 1000, 7);
+  beyond.part(0, 1500, there, 1ull << 39, 0, 1, part_result::busy);
+  beyond.end(0, 2000, 7);
+  EXPECT_NE(analysed(beyond).page().find("\"parts\":0"), std::string::npos);
+}
+
 TEST(Moves, ThatTakeMuchTimeAreACause) {
   const auto about_moves = [](std::uint32_t ns) {
     trace_builder t(2);

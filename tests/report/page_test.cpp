@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <sstream>
 
 namespace {
@@ -207,6 +208,14 @@ TEST(Page, OfCountersOnly) {
   write_page(out, r, nullptr, "s.json", {});
   EXPECT_NE(out.str().find("\"new_one\""), std::string::npos);
   EXPECT_NE(out.str().find("\"kind\":\"counters\""), std::string::npos);
+}
+
+TEST(Page, EndsThatLieBehindTheRunAreItsEnd) {
+  const std::string to_end = "\"to\":" + std::to_string(simulated().a.end);
+  for (const double to : {1e11, std::numeric_limits<double>::infinity()})
+    EXPECT_NE(page_of(simulated(), {.to_s = to}).find(to_end), std::string::npos) << to;
+  const std::string page = page_of(simulated(), {.from_s = 1e11});
+  EXPECT_NE(page.find("\"from\":" + std::to_string(simulated().a.end) + ",\"pieces\":"), std::string::npos);
 }
 
 }  // namespace

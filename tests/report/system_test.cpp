@@ -107,4 +107,19 @@ TEST(System, WaitsForOtherHostsCountOnce) {
   EXPECT_EQ(x.ns(0, state::blocked), 1 * ms);
 }
 
+/// Of the time before all workers' events begin nothing is counted.
+TEST(System, FromBeforeTheEventsOfAllWorkersIsLeftOut) {
+  trace_builder t(2);
+  t.info["dropped"] = {0, 9};
+  t.start(0, 0, root);
+  t.system(0, 2 * ms, 2 * ms, 2 * ms, system_kind::waits);
+  t.start(1, 5 * ms, child);
+  t.end(0, 10 * ms, root);
+  t.end(1, 10 * ms, child);
+  const told x(t);
+  ASSERT_EQ(x.a.whole_from, 5 * ms);
+  EXPECT_EQ(x.ns(0, state::blocked), 0u);
+  EXPECT_TRUE(x.a.system.names.empty());
+}
+
 }  // namespace

@@ -19,7 +19,11 @@ namespace {
 using nlohmann::json;
 using bytes_view = std::span<const std::byte>;
 
-constexpr std::uint32_t most_workers = 1u << 16;  // a file that names more is damaged
+/// A file that names more is damaged: options allow no more, and each worker takes some bytes of a file. So
+/// the size of a damaged one bounds what it costs in memory.
+std::uint32_t most_workers(std::size_t file_bytes) {
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(file_bytes, 1u << 16, 1u << 24));
+}
 
 /// Protocol buffers, as much of them as skipping needs. All positions are within the file, for messages.
 class wire_reader {
@@ -109,7 +113,8 @@ void read_strings(recording& r, bytes_view body, std::uint64_t count, const std:
   }
 }
 
-void read_chunk(recording& r, bytes_view data, const std::string& name, std::size_t where) {
+void read_chunk(recording& r, bytes_view data, const std::string& name, std::size_t where,
+                std::uint32_t most) {
   trace::raw_header header;
   if (data.size() < sizeof header) damaged(name, where, "shorter than its head");
   std::memcpy(&header, data.data(), sizeof header);
@@ -131,7 +136,7 @@ void read_chunk(recording& r, bytes_view data, const std::string& name, std::siz
       break;
     }
     case trace::chunk::events:
-      if (header.worker >= most_workers) damaged(name, where, "worker " + std::to_string(header.worker));
+      if (header.worker >= most) damaged(name, where, "worker " + std::to_string(header.worker));
       if (header.count > body.size() || header.count * sizeof(trace::event) != body.size())
         damaged(
             name, where,
@@ -159,19 +164,19 @@ void normalise(json& info) {
 }
 
 /// Fills what both kinds of files have in common: workers, hosts, dropped.
-void complete(recording& r, const std::string& name) {
+void complete(recording& r, const std::string& name, std::uint32_t most) {
   normalise(r.info);
   if (const auto list = r.stats.find("worker_stats"); list != r.stats.end()) r.stats["workers"] = *list;
   const double said = number_of(r.info, "workers", 0);
-  if (said < 0 || said > most_workers)
+  if (said < 0 || said > most)
     throw input_error(name + ": damaged: a run of " + std::to_string(said) + " workers");
   const auto of_stats = r.stats.find("workers");
   r.spares =
-      static_cast<std::uint32_t>(std::clamp(number_of(r.info, "spares", 0), 0.0, double{most_workers}));
+      static_cast<std::uint32_t>(std::clamp(number_of(r.info, "spares", 0), 0.0, static_cast<double>(most)));
   r.workers =
       std::max({static_cast<std::uint32_t>(said) + r.spares, static_cast<std::uint32_t>(r.events.size()),
                 of_stats != r.stats.end() && of_stats->is_array()
-                    ? static_cast<std::uint32_t>(std::min<std::size_t>(of_stats->size(), most_workers))
+                    ? static_cast<std::uint32_t>(std::min<std::size_t>(of_stats->size(), most))
                     : 0u});
   if (r.workers == 0) throw input_error(name + ": describes a run without workers");
   r.spares = std::min(r.spares, r.workers - 1);
@@ -205,7 +210,7 @@ recording parse_trace(bytes_view bytes, const std::string& name) {
     while (!fields.done()) {
       const auto field = fields.next();
       if (field.number != trace::raw_field || !field.delimited) continue;
-      read_chunk(r, field.data, name, field.position);
+      read_chunk(r, field.data, name, field.position, most_workers(bytes.size()));
       ++chunks;
     }
   }
@@ -220,11 +225,11 @@ recording parse_trace(bytes_view bytes, const std::string& name) {
   } else if (const auto list = r.info.find("worker_stats"); list != r.info.end() && list->is_array()) {
     r.stats["workers"] = *list;
   }
-  complete(r, name);
+  complete(r, name, most_workers(bytes.size()));
   return r;
 }
 
-recording parse_stats(json whole, const std::string& name) {
+recording parse_stats(json whole, const std::string& name, std::uint32_t most) {
   const char* list = whole.contains("worker_stats") ? "worker_stats" : "workers";
   if (!whole.contains(list) || !whole[list].is_array())
     throw input_error(name + ": JSON, but without counters of workers: not a file of GODWIT_STATS_JSON");
@@ -232,7 +237,7 @@ recording parse_stats(json whole, const std::string& name) {
   const auto run = whole.find("run");
   r.info = run != whole.end() && run->is_object() ? *run : whole;
   r.stats = std::move(whole);
-  complete(r, name);
+  complete(r, name, most);
   return r;
 }
 
@@ -293,7 +298,7 @@ recording parse(bytes_view bytes, const std::string& name) {
   if (!starts_like_json(bytes)) return parse_trace(bytes, name);
   const char* text = reinterpret_cast<const char*>(bytes.data());
   json whole = json::parse(text, text + bytes.size(), nullptr, false);
-  if (whole.is_object()) return parse_stats(std::move(whole), name);
+  if (whole.is_object()) return parse_stats(std::move(whole), name, most_workers(bytes.size()));
   throw input_error(name + ": starts like JSON, but is not (truncated?)");
 }
 

@@ -53,8 +53,7 @@ void move_events::event(std::uint32_t w, const trace::event& e, std::uint64_t at
     case kind::part:
       return on_part(mine, e, at);
     case kind::heat:
-      if (trace::part_of(e.b) < most_parts)
-        of(e.a, at).memory.uses.push_back({trace::part_of(e.b), e.bytes, e.other, trace::worker_of(e.b)});
+      if (trace::part_of(e.b) < most_parts) on_heat(e, at);
       return;
     case kind::moves:
       mine.ns += e.duration_ns;
@@ -92,9 +91,17 @@ void move_events::on_parts(const trace::event& e, std::uint64_t at) {
     t.memory.at_first.push_back({first, count, trace::worker_of(e.b)});
 }
 
+void move_events::on_heat(const trace::event& e, std::uint64_t at) {
+  movable_memory& m = of(e.a, at).memory;
+  const std::uint64_t part = trace::part_of(e.b);
+  m.parts = std::max(m.parts, part + 1);
+  m.uses.push_back({part, e.bytes, e.other, trace::worker_of(e.b)});
+}
+
 void move_events::on_part(worker_moves& mine, const trace::event& e, std::uint64_t at) {
   tracked& t = of(e.a, at);
   const std::uint64_t part = trace::part_of(e.b);
+  if (part < most_parts) t.memory.parts = std::max(t.memory.parts, part + 1);
   switch (static_cast<part_result>(e.detail)) {
     case part_result::came:
       ++mine.came;
@@ -114,7 +121,6 @@ void move_events::on_part(worker_moves& mine, const trace::event& e, std::uint64
       return;
   }
   if (part >= most_parts) return;
-  t.memory.parts = std::max(t.memory.parts, part + 1);
   t.memory.changes.push_back({at, part, e.other, trace::worker_of(e.b)});
 }
 
@@ -171,7 +177,7 @@ owner_map map_of(const movable_memory& m, std::uint64_t from, std::uint64_t to, 
   owner_map map;
   map.from = std::max(from, m.begin);
   map.to = std::max(map.from + 1, std::min(to, m.end));
-  map.group = (m.parts + most_rows - 1) / most_rows;
+  map.group = std::max<std::uint64_t>(1, (m.parts + most_rows - 1) / most_rows);
   map.columns = static_cast<std::uint32_t>(std::min<std::uint64_t>(columns, map.to - map.from));
   map.rows.resize((m.parts + map.group - 1) / map.group);
   std::vector<std::uint32_t> owner = first_owners(m);

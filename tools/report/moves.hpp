@@ -76,6 +76,7 @@ class move_events {
   };
   tracked& of(std::uint64_t address, std::uint64_t at);
   void on_parts(const trace::event& e, std::uint64_t at);
+  void on_heat(const trace::event& e, std::uint64_t at);
   void on_part(worker_moves& mine, const trace::event& e, std::uint64_t at);
   void retire(std::map<std::uint64_t, tracked>::iterator which, std::uint64_t at);
 

@@ -215,6 +215,12 @@ json run_json(const recording& r, const run_figures& f) {
   return run;
 }
 
+/// @p seconds in nanoseconds, within the run: also of what is too large for an integer.
+std::uint64_t moment(double seconds, std::uint64_t end) {
+  const double ns = std::max(0.0, seconds) * 1e9;
+  return ns < static_cast<double>(end) ? static_cast<std::uint64_t>(ns) : end;
+}
+
 struct blobs {
   std::string timeline, ready;
 };
@@ -234,8 +240,8 @@ json model_of(const recording& r, const analysis* a, const std::string& file, co
                 {"hosts", r.host_of}};
   if (a == nullptr) return model;
   const std::uint64_t end = a->end;
-  const auto from = std::min(end, static_cast<std::uint64_t>(std::max(0.0, options.from_s) * 1e9));
-  const auto to = options.to_s < 0 ? end : std::min(end, static_cast<std::uint64_t>(options.to_s * 1e9));
+  const std::uint64_t from = moment(options.from_s, end);
+  const std::uint64_t to = options.to_s < 0 ? end : moment(options.to_s, end);
   const std::size_t fixed = embedded::echarts().size() + embedded::scripts().size() + (std::size_t{1} << 19);
   const std::size_t left = options.most_bytes > fixed * 5 / 4 ? options.most_bytes - fixed : fixed / 4;
   const encoded_series ready = encode_steps(a->ready, std::min<std::size_t>(100'000, left / 50), end);

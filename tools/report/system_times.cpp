@@ -15,6 +15,7 @@ template <class F>
 void each_busy(const analysis& a, const system_piece& p, F each) {
   const std::vector<segment>& line = a.timeline[p.worker];
   const std::uint64_t from = std::max(p.begin, a.whole_from);
+  if (p.end <= from) return;
   auto s = std::upper_bound(line.begin(), line.end(), from,
                             [](std::uint64_t time, const segment& x) { return time < x.end; });
   for (; s != line.end() && s->begin < p.end; ++s)

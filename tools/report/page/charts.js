@@ -269,11 +269,11 @@ const MATRIX = [
 const SMALL_MATRIX = 10;  // rows: more are a chart, with the largest numbers beside it
 let matrixShown = 0;
 const matrixName = i => {
-  const m = model.matrix, last = Math.min((i + 1) * m.group, model.run.workers) - 1;
+  const m = model.matrix, last = Math.min((i + 1) * m.group, model.hosts.length) - 1;
   return m.group === 1 ? String(i) : i * m.group + "–" + last;
 };
 function buildMatrix() {
-  byId("matrix-section").hidden = model.run.workers < 2;
+  byId("matrix-section").hidden = model.hosts.length < 2;
   const shown = MATRIX.map((_, i) => i).filter(i => model.matrix.cells.some(c => c[MATRIX[i][2]] > 0));
   byId("matrix-none").hidden = shown.length > 0;
   byId("matrix").hidden = shown.length === 0 || model.matrix.size <= SMALL_MATRIX;

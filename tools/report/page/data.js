@@ -134,7 +134,7 @@ const lines = [];
 let ready = null;
 if (hasTrace) {
   const reader = new NumberReader(byId("blob-timeline").textContent);
-  for (let w = 0; w < model.run.workers; ++w) lines.push(new Line(reader, model.timeline.from));
+  for (let w = 0; w < model.hosts.length; ++w) lines.push(new Line(reader, model.timeline.from));
   ready = new Steps(new NumberReader(byId("blob-ready").textContent));
   byId("blob-timeline").remove();
   byId("blob-ready").remove();

@@ -46,7 +46,10 @@ function fillTable(id, counters) {
     const format = formatBy(c.unit), values = c.values;
     const shown = each ?
         values :
-        [Math.min(...values), values.reduce((a, b) => a + b, 0) / values.length, Math.max(...values)];
+        [  // not min(...values): of a hundred thousand arguments that fails
+          values.reduce((a, b) => Math.min(a, b), Infinity), values.reduce((a, b) => a + b, 0) / values.length,
+          values.reduce((a, b) => Math.max(a, b), -Infinity)
+        ];
     byId(id).append(element(
             "tr", {title: c.name}, cell(c.label, false, c.what),
             cell(format(c.total) + (c.maximum ? " (most)" : ""), true),

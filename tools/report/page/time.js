@@ -199,7 +199,7 @@ function drawActivity() {
             name: "workers",
             nameGap: 8,
             min: 0,
-            max: model.run.workers,
+            max: lines.length,
             ...axis,
             splitLine: {lineStyle: {color: cssColour("line")}}
           },
@@ -224,7 +224,7 @@ function drawActivity() {
 // -------------------------------------------------------------------------------------------------
 
 let canvases = [], turn = 0, painted = 0;
-const rowHeight = () => Math.max(5, Math.min(34, Math.floor(880 / model.run.workers)));
+const rowHeight = () => Math.max(5, Math.min(34, Math.floor(880 / lines.length)));
 
 /// Heights of a column's states, from below, in rows of pixels.
 function columnPixels(share, height, colourAt, put) {
@@ -336,7 +336,7 @@ function workerName(w) {
                                (model.run.workers <= 24 ? "worker " : "") + w;
 }
 function drawTimeline() {
-  const rows = model.run.workers;
+  const rows = lines.length;
   byId("legend").replaceChildren(...present().map(stateSwatch));
   byId("timeline").style.height = rows * rowHeight() + 76 + "px";
   timelineChart.resize();
@@ -398,8 +398,8 @@ function onKey(event) {
 function activityInWords() {
   const sum = s => model.idle.reduce((n, worker) => n + worker[s], 0);
   const all = STACK.reduce((n, s) => n + sum(s), 0) || 1;
-  return "Workers over time. On average, of " + model.run.workers + ": " +
-      present().map(s => digits(model.run.workers * sum(s) / all) + " " + STATE_NAMES[s]).join(", ");
+  return "Workers over time. On average, of " + lines.length + ": " +
+      present().map(s => digits(lines.length * sum(s) / all) + " " + STATE_NAMES[s]).join(", ");
 }
 function startTime() {
   whole.from = view.from = model.timeline.from;
