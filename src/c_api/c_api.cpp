@@ -5,8 +5,11 @@
 #include <godwit/runtime.hpp>
 #include <godwit/thread.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <mutex>
 #include <new>
 
@@ -29,6 +32,11 @@ bool inside() noexcept { return gw::detail::on_substrate_threads(); }
 constexpr const char* error_texts[] = {"no error", "no memory", "the mutex is held by another thread",
                                        "the time was over first", "a null pointer, or called outside gw_run"};
 static_assert(std::size(error_texts) == GW_E_INVALID + 1, "a text for each GW_E number, in their order");
+
+/// As long as a duration can be: a larger number would become a negative one.
+std::chrono::nanoseconds duration_of(std::uint64_t ns) {
+  return std::chrono::nanoseconds(std::min(ns, std::uint64_t{std::numeric_limits<std::int64_t>::max()}));
+}
 
 template <class T>
 int make(T** out) noexcept {
@@ -80,7 +88,7 @@ int gw_detach(gw_thread* thread) {
 void gw_yield(void) { gw::yield(); }
 
 int gw_sleep_ns(uint64_t ns) {
-  gw::this_thread::sleep_for(std::chrono::nanoseconds(ns), {"gw_sleep_ns", "gw_sleep_ns", 0});
+  gw::this_thread::sleep_for(duration_of(ns), {"gw_sleep_ns", "gw_sleep_ns", 0});
   return GW_OK;
 }
 
@@ -113,8 +121,8 @@ int gw_cond_wait(gw_cond* cond, gw_mutex* mutex) {
 int gw_cond_timedwait(gw_cond* cond, gw_mutex* mutex, uint64_t ns) {
   if (cond == nullptr || mutex == nullptr || !inside()) return GW_E_INVALID;
   std::unique_lock lock(mutex->m, std::adopt_lock);
-  const auto status = cond->c.wait_for(lock, std::chrono::nanoseconds(ns),
-                                       gw::detail::place{"gw_cond_timedwait", "gw_cond_timedwait", 0});
+  const auto status =
+      cond->c.wait_for(lock, duration_of(ns), gw::detail::place{"gw_cond_timedwait", "gw_cond_timedwait", 0});
   lock.release();
   return status == std::cv_status::timeout ? GW_E_TIMED_OUT : GW_OK;
 }

@@ -59,6 +59,10 @@ static int root(void* arg) {
   CHECK(gw_spawn(&t[0], announce, 0) == GW_OK);
   CHECK(gw_detach(t[0]) == GW_OK);
   while (!detached) CHECK(gw_cond_wait(cond, mutex) == GW_OK);
+  detached = 0;
+  CHECK(gw_spawn(&t[0], announce, 0) == GW_OK);
+  CHECK(gw_detach(t[0]) == GW_OK);
+  while (!detached) CHECK(gw_cond_timedwait(cond, mutex, UINT64_MAX) == GW_OK);
   CHECK(gw_mutex_unlock(mutex) == GW_OK);
   CHECK(gw_spawn(0, add, 0) == GW_E_INVALID);
   gw_cond_destroy(cond);
