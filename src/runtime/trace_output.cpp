@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <stdexcept>
 
 #include "base/code_place.hpp"
 #include "base/json.hpp"
@@ -103,6 +104,9 @@ void trace_rings::count(worker_no w, worker_stats& stats) const noexcept {
 run_outputs::run_outputs(const options& opts) {
   if (!opts.trace.empty()) trace_.emplace(opts.trace);
   if (!opts.stats_json.empty()) stats_json_.emplace(opts.stats_json, "stats-json");
+  if (trace_ && stats_json_ && trace_->is_same_file(*stats_json_))
+    throw std::invalid_argument("godwit: cannot write the trace and the counters to one file, " + opts.trace +
+                                ": give --godwit-stats-json the name of another");
 }
 
 void run_outputs::pause() {

@@ -57,6 +57,13 @@ void out_file::resume() {
   if (fd_ < 0 || fstat(fd_, &s) != 0 || s.st_dev != paused_.st_dev || s.st_ino != paused_.st_ino) open();
 }
 
+bool out_file::is_same_file(const out_file& other) const noexcept {
+  struct stat a {
+  }, b{};
+  return fstat(fd_, &a) == 0 && fstat(other.fd_, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
 out_file::~out_file() {
   finish();
   close(fd_);

@@ -42,6 +42,8 @@ class out_file {
   void finish();
   std::uint64_t size() const noexcept { return flushed_ + buffer_.size(); }
   const std::string& path() const noexcept { return path_; }
+  /// Both are the same regular file, whatever its names.
+  bool is_same_file(const out_file& other) const noexcept;
   /// Why the file is not complete; empty: it is.
   const std::string& problem() const noexcept { return problem_; }
 

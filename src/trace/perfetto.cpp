@@ -22,7 +22,7 @@ constexpr std::uint32_t f_note_name = 1, f_note_number = 3, f_note_text = 6;
 
 constexpr std::uint64_t uuid_workers = 1, uuid_threads = 2, uuid_busy = 3, uuid_ready = 4;
 std::uint64_t uuid_of_worker(std::uint32_t w) { return 100 + std::uint64_t{w}; }
-std::uint64_t uuid_of_thread(std::uint32_t n) { return 10'000 + std::uint64_t{n}; }
+std::uint64_t uuid_of_thread(std::uint32_t n) { return (1ull << 32) + n; }  // no worker's, however many
 
 // By kind of event.
 constexpr const char* came_by_names[] = {"unknown", "start of the run", "steal", "resume", "task"};

@@ -70,6 +70,7 @@ class trace_file {
   /// Why the file is not complete; empty: it is.
   const std::string& problem() const noexcept { return out_.problem(); }
   const std::string& path() const noexcept { return out_.path(); }
+  bool is_same_file(const out_file& other) const noexcept { return out_.is_same_file(other); }
 
  private:
   struct piece {

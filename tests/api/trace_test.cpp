@@ -283,6 +283,23 @@ TEST(trace, a_file_that_cannot_be_written_is_a_bad_option) {
   }
 }
 
+TEST(trace, of_one_file_with_the_counters_is_a_bad_option) {
+  const files f;
+  std::filesystem::create_symlink(f.trace, f.folder + "/link");
+  for (const std::string& stats : {f.trace, f.folder + "/link"}) {
+    const auto o = run_child([&] {
+      gw::options opts = f.options(1);
+      opts.stats_json = stats;
+      return gw::run(
+          0, nullptr, [] { std::puts("the root thread ran"); }, opts);
+    });
+    EXPECT_EQ(o.status, 2) << show(o);
+    EXPECT_EQ(o.err_lines(), 1) << show(o);
+    EXPECT_TRUE(o.err_has("--godwit-stats-json")) << show(o);
+    EXPECT_EQ(o.out, "");
+  }
+}
+
 TEST(stats, json_to_standard_output_and_the_table) {
   const auto o = run_child([&] {
     std::string words[] = {"program", "--godwit-stats=1", "--godwit-stats-json=-", "--godwit-workers=2"};

@@ -95,6 +95,15 @@ TEST(trace_file, the_number_of_thread_tracks_is_limited) {
   EXPECT_TRUE(limited.has_text(std::to_string(few.threads_left_out) + " threads have no track"));
 }
 
+TEST(trace_file, tracks_of_many_workers_are_not_those_of_threads) {
+  history h(10'000);
+  h[0] = {make(kind::start, 100, {.a = 8}), make(kind::suspend, 200, {.a = 8, .b = 16}),
+          make(kind::resume, 300, {.a = 8, .b = 16}), make(kind::end, 400, {.a = 8})};
+  const auto c = write(h);
+  EXPECT_EQ(c.track_uuids.size(), c.track_names.size());
+  EXPECT_GT(c.track_names.size(), h.size());
+}
+
 TEST(trace_file, losses_are_shown_where_they_happened) {
   history h = by_hand::simulation(3, 8).run(2000);
   h[1].erase(h[1].begin(), h[1].begin() + 100);

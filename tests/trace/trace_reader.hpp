@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ struct trace_contents {
   std::size_t chunks = 0;     ///< of events
   std::uint64_t packets = 0;  ///< of Perfetto
   std::vector<std::string> track_names;
+  std::set<std::uint64_t> track_uuids;
   std::string bytes;
   bool has_text(std::string_view text) const { return bytes.find(text) != std::string::npos; }
 };
@@ -118,9 +120,11 @@ inline trace_contents read_trace(const std::string& path) {
         raw = true;
       }
       if (f.number == 60)  // track_descriptor
-        for (std::string_view track = f.text; !track.empty();)
-          if (const detail::field name = detail::next_field(track); name.number == 2)
-            c.track_names.emplace_back(name.text);
+        for (std::string_view track = f.text; !track.empty();) {
+          const detail::field about = detail::next_field(track);
+          if (about.number == 1) c.track_uuids.insert(about.value);
+          if (about.number == 2) c.track_names.emplace_back(about.text);
+        }
     }
     if (!raw) ++c.packets;
   }
