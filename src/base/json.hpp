@@ -5,6 +5,7 @@
 // Called by: src/runtime (stats_output, trace_output). Test: tests/base/json_test.cpp.
 #pragma once
 
+#include <charconv>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -45,9 +46,13 @@ class json_writer {
   /// Numbers that JSON does not know become null.
   json_writer& value(double v) {
     separate();
-    char digits[40];
-    std::snprintf(digits, sizeof digits, "%.9g", v);
-    text_ += std::isfinite(v) ? digits : "null";
+    if (!std::isfinite(v)) {
+      text_ += "null";
+      return *this;
+    }
+    char digits[40];  // not printf: a program that has chosen a locale may have a decimal comma
+    const auto end = std::to_chars(digits, digits + sizeof digits, v, std::chars_format::general, 9).ptr;
+    text_.append(digits, end);
     return *this;
   }
   /// @p json is a value already.

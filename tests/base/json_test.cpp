@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <clocale>
 #include <cmath>
 #include <limits>
 
@@ -52,6 +53,17 @@ TEST(json, numbers) {
   EXPECT_EQ(json_writer().value(0.25).text(), "0.25");
   EXPECT_EQ(json_writer().value(std::nan("")).text(), "null");
   EXPECT_EQ(json_writer().value(std::numeric_limits<double>::infinity()).text(), "null");
+}
+
+TEST(json, numbers_do_not_follow_the_locale) {
+  const char* with_comma = nullptr;
+  for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR"})
+    if (with_comma == nullptr) with_comma = std::setlocale(LC_NUMERIC, name);
+  const std::string text =
+      json_writer().begin_array().value(1.5).value(1e300).value(123456.7891).end_array().text();
+  std::setlocale(LC_NUMERIC, "C");
+  EXPECT_EQ(text, "[1.5,1e+300,123456.789]");
+  if (with_comma == nullptr) GTEST_SKIP() << "no locale with a decimal comma here: with the C locale only";
 }
 
 }  // namespace
