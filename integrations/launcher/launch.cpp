@@ -93,8 +93,13 @@ int launch(const preloading& what, int argc, char** argv) {
     return argc < 2 ? 2 : 0;
   }
   std::string preload;
-  for (const std::string& library : what.libraries)
-    preload += (preload.empty() ? "" : ":") + find_library(library);
+  for (const std::string& library : what.libraries) {
+    const std::string path = find_library(library);
+    if (path.find_first_of(" :") != std::string::npos)  // they divide the list, and nothing quotes them
+      fail(70, "the system cannot preload " + path +
+                   ": a blank or a colon is in its name; install Godwit elsewhere");
+    preload += (preload.empty() ? "" : ":") + path;
+  }
   const std::string program = find_program(argv[1]);
   check_program(program);
   if (const char* before = std::getenv("LD_PRELOAD"); before != nullptr && *before != '\0')

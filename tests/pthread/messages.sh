@@ -10,6 +10,12 @@ expect 127 "cannot run" "$launcher" ./no-such-program
 echo 'int main(void) { return 0; }' >"$dir/static.c"
 if cc -static "$dir/static.c" -o "$dir/static" 2>/dev/null; then expect 2 "statically linked" "$launcher" "$dir/static"; fi
 expect 70 "used up its stack" "$launcher" "$end" overflow
+for name in "a blank" a:colon; do  # the system divides the list of what it preloads there
+  mkdir "$dir/$name"
+  cp "$launcher" "$dir/$name/launcher"
+  ln -s "$(dirname "$launcher")/libgodwit-pthread.so" "$dir/$name/libgodwit-pthread.so"
+  expect 70 "install Godwit elsewhere" "$dir/$name/launcher" "$end" _exit
+done
 limited() {  # limited KIB STATUS TEXT COMMAND...: with so much address space
   local limit=$1
   shift
