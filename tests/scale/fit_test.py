@@ -87,6 +87,10 @@ def main():
                 ("--reps are 1 or more", 2, (path, "--reps", "0"))):
             said = fit(*arguments, status=status).stderr
             assert text in said, (text, said)
+        assert read(path) == alone, "a measurement that fails leaves the file as it was"
+        new = os.path.join(folder, "new.ini")
+        fit(new, "--measure", "/bin/false", status=1)
+        assert not os.path.exists(new), "nor does it make one"
         assert "usage: godwit-measure" in run(MEASURE, "everything", status=2).stderr
         assert "usage: godwit-measure" in run(MEASURE, "os", "3", status=2).stderr
 
