@@ -95,7 +95,9 @@ void look_for_deadlock(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
     if (named++ < most_named) text += text_of(w);
   });
   if (named > most_named) text += "\n  ...";
-  text += "\n(CHPL_RT_GODWIT_DEADLOCK_SECONDS: how long to wait for that; 0: for ever)\n";
+  text +=
+      "\n(a task that yields until something happens outside of the program counts as one that waits for "
+      "others.\nCHPL_RT_GODWIT_DEADLOCK_SECONDS: how long to wait for that; 0: for ever)\n";
   if (::ftrylockfile(stdout) == 0) std::fflush(stdout);
   static_cast<void>(!::write(2, text.data(), text.size()));
   ::_exit(base::status_failed);
