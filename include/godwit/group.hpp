@@ -110,12 +110,13 @@ class group : public detail::control_handle<detail::group_state> {
     detail::rethrow(error, p);
   }
 
-  /// Not an interface for users: the body of a member, charged to @p leaf.
+  /// Not an interface for users: the body of a member, charged to @p leaf. @p looks: if it is cancelled it
+  /// does not begin.
   template <class F>
-  void be_member(std::uint64_t leaf, F&& body) const {
+  void be_member(std::uint64_t leaf, F&& body, bool looks = true) const {
     detail::ref error = 0;
     try {
-      if (is_cancelled()) detail::throw_cancelled();
+      if (looks && is_cancelled()) detail::throw_cancelled();
       body();
     } catch (...) {
       error = detail::capture_exception();
@@ -237,13 +238,19 @@ class group : public detail::control_handle<detail::group_state> {
 };
 
 namespace detail {
+/// A member that others count on begins even if it is cancelled: it looks itself, and tells them.
+template <class F>
+concept looks_itself = requires {
+  F::looks_itself;
+};
 template <class F>
 struct group_member {
   group in;
   std::uint64_t leaf;  ///< a whole word: what is between members might look like the address of a frame
   F f;
   always_begins operator()() {
-    in.be_member(leaf, [this] { static_cast<void>(std::move(f)()); });
+    in.be_member(
+        leaf, [this] { static_cast<void>(std::move(f)()); }, !looks_itself<F>);
     return {};
   }
 };

@@ -215,6 +215,32 @@ class team : public detail::control_handle<detail::team_state> {
   std::uint32_t rank_ = 0, size_ = 0;
 };
 
+namespace detail {
+/// The thread of a member. Whatever keeps it from its collectives, also that it is cancelled before it has
+/// begun, it leaves the team: else the others would wait for it.
+template <class F>
+struct team_member {
+  static constexpr bool looks_itself = true;
+  F f;
+  group in;
+  team t;
+  void operator()() const {
+    ref error = 0;
+    try {
+      if (is_cancelled()) throw_cancelled();
+      f(t);
+    } catch (...) {
+      error = capture_exception();
+    }
+    if (error != 0) give_up(in, t, error);
+  }
+  static void give_up(const group& in, const team& t, ref error) {
+    in.failed(error);  // before what the others throw because of it
+    t.leave();
+  }
+};
+}  // namespace detail
+
 /// Run f(team) once for each worker, as threads that may all wait for each other, and wait for all. Throws
 /// what the first member threw that did; what others threw is dropped. @p f: plain bytes, copied for each.
 /// May migrate the thread. Cost: worker_count() spawns, and group::make and wait.
@@ -225,18 +251,17 @@ void on_all(const F& f, detail::place where = detail::place::here()) {
   const owned<group> g(calling_worker, where);
   const std::uint32_t n = worker_count();
   const owned<team> all(n, where);
-  for (std::uint32_t r = 0; r < n; ++r)
-    g->spawn([f, in = g.get(), t = all->member(r)] {
-      detail::ref error = 0;
-      try {
-        f(t);
-      } catch (...) {
-        error = detail::capture_exception();
-      }
-      if (error == 0) return;
-      in.failed(error);  // before what the others throw because of it
-      t.leave();
-    });
+  using member = detail::team_member<F>;
+  detail::ref error = 0;
+  for (std::uint32_t r = 0; r < n && error == 0; ++r) {
+    try {
+      g->spawn(member{f, g.get(), all->member(r)});
+    } catch (...) {  // cancelled: those that are there must have ended before the team goes
+      error = detail::capture_exception();
+    }
+    // One that has left is enough: from then on nobody waits in a collective.
+    if (error != 0) member::give_up(g.get(), all->member(r), error);
+  }
   g->wait(where);
 }
 

@@ -128,6 +128,38 @@ TEST(Team, WhoLeavesByAnExceptionLeavesNobodyWaiting) {
   });
 }
 
+TEST(Team, CancelledWhileItsMembersAreSpawned) {
+  in_schedules([] {
+    gw::cancel_scope scope;
+    const bool ended = scope.run([&] {
+      gw::on_all([token = scope.token()](gw::team t) {
+        if (t.rank() == 0) token.cancel();
+        t.barrier();  // for members that, as a rule, do not come any more
+      });
+    });
+    WANT(ended || gw::worker_count() > 1);
+  });
+}
+
+TEST(Team, CancelledAtAnyMoment) {
+  in_schedules([] {
+    for (int i = 0; i < 40; ++i) {
+      gw::cancel_scope scope;
+      const bool ended = scope.run([&] {
+        auto other = gw::spawn([token = scope.token(), i] {
+          for (volatile int wait = 0; wait < 20 * i;) wait = wait + 1;
+          token.cancel();
+        });
+        gw::on_all([](gw::team t) {
+          for (int k = 0; k < 3; ++k) t.barrier();
+        });
+        other.join();
+      });
+      WANT(!ended);
+    }
+  });
+}
+
 TEST(Team, DifferentCollectivesAreFoundOut) {
   in_schedules([] {
     if (gw::worker_count() == 1) return;
