@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -64,19 +65,23 @@ struct map_codec {
   }
 };
 
+/// What compares or hashes is not written, but made anew by read: it must have no state.
+template <class F>
+concept stateless = std::is_empty_v<F> && std::is_default_constructible_v<F>;
+
 }  // namespace detail
 
 template <encodable T, class A>
 struct codec<std::deque<T, A>> : detail::sequence_codec<std::deque<T, A>> {};
 template <encodable T, class A>
 struct codec<std::list<T, A>> : detail::sequence_codec<std::list<T, A>> {};
-template <encodable T, class L, class A>
+template <encodable T, detail::stateless L, class A>
 struct codec<std::set<T, L, A>> : detail::sequence_codec<std::set<T, L, A>> {};
-template <encodable T, class H, class E, class A>
+template <encodable T, detail::stateless H, detail::stateless E, class A>
 struct codec<std::unordered_set<T, H, E, A>> : detail::sequence_codec<std::unordered_set<T, H, E, A>> {};
-template <encodable K, encodable V, class L, class A>
+template <encodable K, encodable V, detail::stateless L, class A>
 struct codec<std::map<K, V, L, A>> : detail::map_codec<std::map<K, V, L, A>> {};
-template <encodable K, encodable V, class H, class E, class A>
+template <encodable K, encodable V, detail::stateless H, detail::stateless E, class A>
 struct codec<std::unordered_map<K, V, H, E, A>> : detail::map_codec<std::unordered_map<K, V, H, E, A>> {};
 
 /// The pointee travels; a derived object behind a base pointer does not (it would be sliced).
