@@ -37,8 +37,9 @@ struct group_state {
 
 template <class F>
 struct group_member;
+struct group_membership;
 template <class F, class... Args>
-always_begins run_group_member(group in, std::uint64_t leaf, F f, Args... args);
+always_begins run_group_member(group_membership m, F f, Args... args);
 
 }  // namespace detail
 
@@ -83,8 +84,8 @@ class group : public detail::control_handle<detail::group_state> {
   /// The same where the program's policy is @p Policy (policy.hpp). fn and args must be migratable.
   template <class Policy, class F, class... Args>
   void spawn_by(F&& fn, Args&&... args) const {
-    charge([&](std::uint64_t leaf) {
-      leave(Policy::spawn(&detail::run_group_member<std::decay_t<F>, std::decay_t<Args>...>, *this, leaf,
+    charge([&](const auto& membership) {
+      leave(Policy::spawn(&detail::run_group_member<std::decay_t<F>, std::decay_t<Args>...>, membership,
                           std::forward<F>(fn), std::forward<Args>(args)...));
     });
   }
@@ -92,9 +93,9 @@ class group : public detail::control_handle<detail::group_state> {
   /// godwit::spawn_at does.
   template <class To, class F, class... Args>
   void spawn_at(To where_to, F&& fn, Args&&... args) const {
-    charge([&](std::uint64_t leaf) {
+    charge([&](const auto& membership) {
       leave(godwit::spawn_at(where_to, &detail::run_group_member<std::decay_t<F>, std::decay_t<Args>...>,
-                             *this, leaf, std::forward<F>(fn), std::forward<Args>(args)...));
+                             membership, std::forward<F>(fn), std::forward<Args>(args)...));
     });
   }
 
@@ -122,6 +123,11 @@ class group : public detail::control_handle<detail::group_state> {
       error = detail::capture_exception();
     }
     if (error != 0) failed(error);
+    depart(leaf);
+  }
+  /// Neither: a member that could not begin because of @p error.
+  void no_member(std::uint64_t leaf, detail::ref error) const {
+    failed(error);
     depart(leaf);
   }
   /// Neither: keep an exception, if it is the first.
@@ -184,17 +190,9 @@ class group : public detail::control_handle<detail::group_state> {
     if (somebody_waits) atomic_fetch_and(leaf, ~stays, std::memory_order_relaxed);
     return me;
   }
-  /// spawn(leaf) creates a member; if it throws (an argument's codec), there is none.
+  /// spawn(membership) creates a member; if it throws (an argument's codec), there is none.
   template <class Spawn>
-  void charge(Spawn&& spawn) const {
-    const std::uint64_t leaf = arrive();
-    try {
-      spawn(leaf);
-    } catch (...) {
-      depart(leaf);
-      throw;
-    }
-  }
+  void charge(Spawn&& spawn) const;
   /// GR4. Between hosts what members wrote is sent home before, and seen by who comes out of wait: the
   /// leaves need no more.
   static std::memory_order order() noexcept {
@@ -254,11 +252,29 @@ struct group_member {
     return {};
   }
 };
+/// Of a member that is sent: where it is counted.
+struct group_membership {
+  group in;
+  std::uint64_t leaf;
+  /// encoded_call: a codec threw at its arguments.
+  void not_called(ref error) const { in.no_member(leaf, error); }
+};
 template <class F, class... Args>
-always_begins run_group_member(group in, std::uint64_t leaf, F f, Args... args) {
-  in.be_member(leaf, [&] { static_cast<void>(std::invoke(std::move(f), std::move(args)...)); });
+always_begins run_group_member(group_membership m, F f, Args... args) {
+  m.in.be_member(m.leaf, [&] { static_cast<void>(std::invoke(std::move(f), std::move(args)...)); });
   return {};
 }
 }  // namespace detail
+
+template <class Spawn>
+void group::charge(Spawn&& spawn) const {
+  const detail::group_membership m{*this, arrive()};
+  try {
+    spawn(m);
+  } catch (...) {
+    depart(m.leaf);
+    throw;
+  }
+}
 
 }  // namespace godwit

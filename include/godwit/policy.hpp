@@ -85,6 +85,13 @@ void run_into(ref record, F&& f) {
   call_into<R>(record, std::forward<F>(f));
 }
 
+/// The first argument of a thread that others count on. If a codec throws at those behind it the function is
+/// not called, and this learns why.
+template <class First, class... Rest>
+inline constexpr bool hears_of_codecs = plain<First>&& requires(const First& a, ref error) {
+  a.not_called(error);
+};
+
 /// A callable and its arguments as codecs wrote them. What they own has no owner but these bytes, so they are
 /// read once, whatever comes of it: call(bytes are taken out), or their destructor.
 template <class F, class... Args>
@@ -96,7 +103,9 @@ class encoded_call {
   ~encoded_call() {
     if (bytes_ == nullptr) return;
     try {
-      take([](F&&, std::tuple<Args...>&&) {});
+      reader r = take();
+      static_cast<void>(r.get<F>());
+      static_cast<void>(arguments(r));
     } catch (...) {  // a codec's: who let go of it has an error already
     }
   }
@@ -106,20 +115,35 @@ class encoded_call {
   /// more.
   template <class R, class Taken>
   R call(Taken&& taken) {
-    return take([&](F&& f, std::tuple<Args...>&& args) -> R {
-      taken();
-      if constexpr (!std::is_same_v<R, always_begins>) throw_cancelled();
-      return std::apply(std::move(f), std::move(args));
-    });
+    reader r = take();
+    F f = r.get<F>();
+    std::tuple<Args...> args = arguments_or_tell(r);
+    taken();
+    if constexpr (!std::is_same_v<R, always_begins>) throw_cancelled();
+    return std::apply(std::move(f), std::move(args));
   }
 
  private:
-  template <class Then>
-  decltype(auto) take(Then&& then) {
-    reader r(static_cast<const std::byte*>(std::exchange(bytes_, nullptr)), size_);
-    F f = r.get<F>();
-    std::tuple<Args...> args{r.get<Args>()...};  // in order: braces
-    return then(std::move(f), std::move(args));
+  reader take() noexcept { return {static_cast<const std::byte*>(std::exchange(bytes_, nullptr)), size_}; }
+  static std::tuple<Args...> arguments([[maybe_unused]] reader& r) {
+    return std::tuple<Args...>{r.get<Args>()...};  // in order: braces
+  }
+  static std::tuple<Args...> arguments_or_tell(reader& r) {
+    if constexpr (sizeof...(Args) == 0) {
+      return {};
+    } else if constexpr (hears_of_codecs<Args...>) {
+      reader from_first = r;
+      ref error = 0;
+      try {
+        return arguments(r);
+      } catch (...) {
+        error = capture_exception();
+      }
+      from_first.get<std::tuple_element_t<0, std::tuple<Args...>>>().not_called(error);
+      throw cancelled();  // for the record, where nobody looks: the error is on its way
+    } else {
+      return arguments(r);
+    }
   }
 
   const void* bytes_;

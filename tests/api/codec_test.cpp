@@ -275,6 +275,27 @@ TEST(codec, that_reads_more_than_it_wrote_throws_from_join) {
                  std::length_error);
 }
 
+TEST(codec, that_throws_at_a_member_of_a_group_ends_the_wait) {
+  GODWIT_NEEDS_PROCESSES("no codec runs");
+  for (const auto policy : {gw::choice::policy::greedy, gw::choice::policy::child_full}) {
+    gw::options o = support::schedule(2);
+    o.policy = policy;
+    EXPECT_THROW(gw::run<int>(
+                     [policy] {
+                       const gw::owned<gw::group> g;
+                       const auto one = [](liar l) { static_cast<void>(l); };
+                       if (policy == gw::choice::policy::greedy)
+                         g->spawn_at(gw::worker(1), one, liar{"abc"});
+                       else
+                         g->spawn_by<gw::policies::child_full>(one, liar{"abc"});
+                       g->wait();
+                       return 0;
+                     },
+                     o),
+                 std::length_error);
+  }
+}
+
 TEST(codec, whose_writer_throws_gives_that_exception) {
   GODWIT_NEEDS_PROCESSES("no codec runs");
   EXPECT_THROW(gw::run<int>(
