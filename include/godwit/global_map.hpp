@@ -55,13 +55,14 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   /// @p d: how the table is dealt out, also later ones. If it is movable, parts of the table can be moved
   /// while the map is used.
   global_map(std::uint64_t entries, const distribution& d) : how_(d) {
-    lines_ = allocate<control>(worker_count(), distribution::cyclic(sizeof(control)), alignof(control));
+    lines_ =
+        allocate<control>(detail::all_workers(), distribution::cyclic(sizeof(control)), alignof(control));
     run_ = detail::hot_run();
     try {
-      for (std::uint32_t w = 0; w < worker_count(); ++w) put(lines_ + w, control{});
+      for (std::uint32_t w = 0; w < detail::all_workers(); ++w) put(lines_ + w, control{});
       set_table(make_table(buckets_for(entries)));
     } catch (...) {
-      deallocate(lines_, worker_count());
+      deallocate(lines_, detail::all_workers());
       throw;
     }
   }
@@ -86,7 +87,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
       destroy_values();
       free_more(base::more_word);
       free_table(get(table_of(0)));
-      deallocate(lines_, worker_count());
+      deallocate(lines_, detail::all_workers());
     }
     forget();
   }
@@ -142,7 +143,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     destroy_values();
     detail::fill_parallel<std::uint64_t>(words_of(t), 0);
     free_more(base::more_word);
-    for (std::uint32_t w = 0; w < worker_count(); ++w)
+    for (std::uint32_t w = 0; w < detail::all_workers(); ++w)
       atomic_store(this->word_of(w, base::count_word), 0, std::memory_order_relaxed);
   }
   /// Quiet. Room for @p entries in all: if the table is smaller, move everything into a new one. Views remain
@@ -156,7 +157,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     const table from = this->table_now();
     const std::uint64_t buckets = buckets_for(std::max(entries, this->size()));
     const table to = make_table(buckets);
-    for (std::uint32_t w = 0; w < worker_count(); ++w) {
+    for (std::uint32_t w = 0; w < detail::all_workers(); ++w) {
       put(this->word_of(w, base::old_more_word), get(this->word_of(w, base::more_word)));
       put(this->word_of(w, base::more_word), 0);
     }
@@ -169,7 +170,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     } catch (...) {  // nothing here lets the thread leave
       free_more(base::more_word);
       free_table(to);
-      for (std::uint32_t w = 0; w < worker_count(); ++w)
+      for (std::uint32_t w = 0; w < detail::all_workers(); ++w)
         put(this->word_of(w, base::more_word), get(this->word_of(w, base::old_more_word)));
       throw;
     }
@@ -210,7 +211,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     return global_ptr<table>(this->word_of(worker, 0).address());
   }
   void set_table(const table& t) {
-    for (std::uint32_t w = 0; w < worker_count(); ++w) put(table_of(w), t);
+    for (std::uint32_t w = 0; w < detail::all_workers(); ++w) put(table_of(w), t);
   }
   static void free_table(const table& t) noexcept {
     if (t.at != 0) deallocate(global_ptr<std::byte>(t.at), t.buckets * base::bucket_bytes);
@@ -240,12 +241,12 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   }
   bool none_counted() const noexcept {
     std::uint64_t n = 0;
-    for (std::uint32_t w = 0; w < worker_count(); ++w)
+    for (std::uint32_t w = 0; w < detail::all_workers(); ++w)
       n += atomic_load(this->word_of(w, base::count_word), std::memory_order_relaxed);
     return n == 0;
   }
   void free_more(std::uint64_t list) noexcept {
-    for (std::uint32_t w = 0; w < worker_count(); ++w) {
+    for (std::uint32_t w = 0; w < detail::all_workers(); ++w) {
       const auto head = this->word_of(w, list);
       for (address at = get(head); at != 0;) {
         const address next = get(global_ptr<std::uint64_t>(at + base::bucket_bytes));

@@ -240,7 +240,7 @@ class global_map_view : protected detail::map_table<K, V, Hash, Equal> {
   std::uint64_t size() const {
     static_cast<void>(table_now());
     std::uint64_t n = 0;
-    for (std::uint32_t w = 0; w < worker_count(); ++w)
+    for (std::uint32_t w = 0; w < detail::all_workers(); ++w)
       n += atomic_load(word_of(w, count_word), std::memory_order_relaxed);
     // An entry that one worker adds may be taken out and counted by another one first.
     return static_cast<std::int64_t>(n) < 0 ? 0 : n;
@@ -466,7 +466,7 @@ class global_map_view : protected detail::map_table<K, V, Hash, Equal> {
 
   void check_chains(const table& t) const {
     std::vector<address> listed, linked;
-    for (std::uint32_t w = 0; w < worker_count(); ++w)
+    for (std::uint32_t w = 0; w < detail::all_workers(); ++w)
       for (address at = get(word_of(w, more_word)); at != 0;
            at = get(global_ptr<std::uint64_t>(at + bucket_bytes)))
         listed.push_back(at);

@@ -27,7 +27,8 @@ class global_bad_alloc : public std::bad_alloc {
   std::string what_;
 };
 
-/// How the blocks of an allocation are dealt out to the homes 0 ... worker_count()-1.
+/// How the blocks of an allocation are dealt out to the homes: workers 0 ... worker_count()-1, and behind
+/// them the spare ones, if there are any (options::spare_workers).
 class distribution {
  public:
   constexpr distribution() noexcept = default;
@@ -40,7 +41,7 @@ class distribution {
   static constexpr distribution blocked(std::uint64_t block_bytes = 0) noexcept {
     return distribution({.what = detail::spread::kind::blocked, .block_bytes = block_bytes});
   }
-  /// Block i at home i mod worker_count(). @p block_bytes: any size; 0: 64 KiB.
+  /// Block i at home i mod the number of homes. @p block_bytes: any size; 0: 64 KiB.
   static distribution cyclic(std::uint64_t block_bytes = 0) noexcept {
     return distribution({.what = detail::spread::kind::cyclic, .block_bytes = block_bytes});
   }

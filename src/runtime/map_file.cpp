@@ -146,6 +146,7 @@ mapped_file map_file(const char* path, detail::place where) {
   }
   on_each_worker(
       [r] {
+        if (worker_id() >= worker_count()) return;  // a spare one calls: what others see here it sees, too
         char name[4096];
         get(r.path, name, r.path_bytes);
         put(r.findings + worker_id(), map_here(name, r.wanted, r.at));

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -180,6 +181,109 @@ TEST(spares, an_idle_run_uses_no_cpu_time) {
     gw::this_thread::sleep_for(1s);
     EXPECT_LT(cpu_ms() - before, 200);
   });
+}
+
+/// f() on a spare worker, where one sleeps: this thread keeps the only regular one. Where one is awake it may
+/// be the other way round.
+template <class F>
+bool on_a_spare(const F& f) {
+  blocking_pipe p;
+  bool was_spare = false;
+  gw::thread other([&] {
+    was_spare = gw::worker_id() >= gw::worker_count();
+    f();
+    p.write('x');
+  });
+  EXPECT_EQ(p.read(), 'x');
+  other.join();
+  return was_spare;
+}
+
+/// All in one bucket, which many continue.
+struct one_bucket {
+  std::uint64_t operator()(int) const noexcept { return 0; }
+};
+
+TEST(spares, use_maps) {
+  run_with(with_spares(1, 2), [] {
+    gw::global_map<int, int> m(64);
+    gw::global_map<int, int, one_bucket> crowded(64);
+    EXPECT_TRUE(on_a_spare([a = m.view(), b = crowded.view()] {
+      for (int i = 0; i < 200; ++i) {
+        EXPECT_TRUE(a.insert(i, i));
+        EXPECT_TRUE(b.insert(i, i));
+      }
+    }));
+    m.insert(1000, 1);
+    EXPECT_EQ(m.size(), 201u);
+    EXPECT_EQ(crowded.size(), 200u);
+    m.check_invariants();
+    crowded.check_invariants();
+    m.reserve(5000);
+    on_a_spare([a = m.view(), b = crowded.view()] {
+      EXPECT_EQ(a.find(77), 77);
+      EXPECT_TRUE(b.erase(77));
+    });
+    m.check_invariants();
+    crowded.clear();
+    EXPECT_TRUE(crowded.empty());
+    crowded.check_invariants();
+  });
+}
+
+std::atomic<int> destroyed{0};
+
+struct counted {
+  int number = 0;  ///< 0: nobody
+  counted() noexcept = default;
+  explicit counted(int n) noexcept : number(n) {}
+  counted(counted&& o) noexcept : number(std::exchange(o.number, 0)) {}
+  counted& operator=(counted&&) = delete;
+  ~counted() { destroyed += number != 0; }
+};
+
+}  // namespace
+
+template <>
+inline constexpr bool godwit::relocatable<counted> = true;
+
+namespace {
+
+TEST(spares, what_lies_at_them_is_made_and_destroyed) {
+  for (const unsigned workers : {1u, 2u, 3u}) {
+    destroyed = 0;
+    run_with(with_spares(workers, 4), [] {
+      gw::global_array<counted> a(500, gw::distribution::cyclic(64),
+                                  [](std::uint64_t i) { return counted(static_cast<int>(i) + 1); });
+      const auto all = a.span().checkout(gw::access::read);
+      for (std::uint64_t i = 0; i < 500; ++i) EXPECT_EQ(all[i].number, static_cast<int>(i) + 1);
+    });
+    EXPECT_EQ(destroyed.load(), 500);
+    run_with(with_spares(workers, 4), [] {
+      gw::global_map<int, counted> m(300, gw::distribution::cyclic(4096));
+      for (int i = 0; i < 300; ++i) m.insert(i, counted(i + 1));
+    });
+    EXPECT_EQ(destroyed.load(), 800);
+  }
+}
+
+// Buckets that continue others are on the list of the spare worker that made them.
+TEST(spares, values_that_they_put_into_maps_are_destroyed) {
+  destroyed = 0;
+  run_with(with_spares(2, 2), [] {
+    gw::global_map<int, counted, one_bucket> m(1000);
+    blocking_pipe p;
+    gw::thread keeps_the_other([&] { p.read(); });
+    gw::this_thread::sleep_for(50ms);
+    EXPECT_TRUE(on_a_spare([v = m.view()] {
+      for (int i = 0; i < 100; ++i) v.insert(i, counted(i + 1));
+    }));
+    p.write('x');
+    keeps_the_other.join();
+    m.clear();
+    EXPECT_EQ(destroyed.load(), 100);
+  });
+  EXPECT_EQ(destroyed.load(), 100);
 }
 
 TEST(spares, deadlocks_are_still_reported) {

@@ -8,6 +8,7 @@
 // movable_test.cpp. See docs/containers.md.
 #pragma once
 
+#include <godwit/detail/control_path.hpp>
 #include <godwit/global_access.hpp>
 #include <godwit/global_atomic.hpp>
 #include <godwit/global_memory.hpp>
@@ -52,7 +53,11 @@ struct owned_bytes {
   static global_ptr<owned_bytes> at(global_ptr<T> p) noexcept { return global_ptr<owned_bytes>(p.address()); }
 };
 
-/// Calls f(p, i) here for elements [0, n) of @p s whose home is this worker.
+/// Memory may be at home at spare workers as well, which on_each_worker does not reach: who does there what
+/// is done at @p home.
+inline std::uint32_t acts_for(std::uint32_t home) noexcept { return home % worker_count(); }
+
+/// Calls f(p, i) here for elements [0, n) of @p s for whose home this worker acts.
 template <class T, class F>
 void each_at_home(global_span<T> s, const F& f) {
   for (std::uint64_t i = 0; i < s.size();) {
@@ -60,7 +65,7 @@ void each_at_home(global_span<T> s, const F& f) {
     std::uint32_t home = 0;
     const std::uint64_t bytes = global_home_piece(at, (s.size() - i) * sizeof(T), home);
     const std::uint64_t n = std::max<std::uint64_t>(1, (bytes + sizeof(T) - 1) / sizeof(T));
-    if (home == worker_id())
+    if (acts_for(home) == worker_id())
       for (std::uint64_t k = i; k < i + n; ++k) f(s.data() + static_cast<std::ptrdiff_t>(k), k);
     i += n;
   }
@@ -118,10 +123,10 @@ class element_shares {
         const std::uint64_t bytes = p.begin.address() + p.bytes - begin;
         const std::uint64_t first = all.empty() ? 0 : all.back().end;
         const std::uint64_t end = std::min(s_.size(), (bytes + sizeof(T) - 1) / sizeof(T));
-        if (!all.empty() && all.back().worker == p.owner)
+        if (!all.empty() && all.back().worker == acts_for(p.owner))
           all.back().end = end;
         else if (end > first)
-          all.push_back({first, end, p.owner});
+          all.push_back({first, end, acts_for(p.owner)});
       }
       shares_ = allocate<share>(all.size());
       count_ = all.size();
@@ -135,9 +140,10 @@ class element_shares {
   std::uint64_t count_ = 0;
 };
 
-/// f(p, i) for all elements of @p s, which own something or hold what does, and at_each(w) for all workers.
-/// Each by the worker that has it (element_shares), in one call of on_each_worker; here, one after the other,
-/// if the elements are few or if the calling thread must not leave.
+/// f(p, i) for all elements of @p s, which own something or hold what does, and at_each(w) for all workers,
+/// spare ones too. Each by the worker that has it, or acts for it (element_shares), in one call of
+/// on_each_worker. Here, one after the other, if the elements are few or if the calling thread must not
+/// leave.
 template <class T, class F, class G>
 void each_where_it_is(global_span<T> s, const F& f, const G& at_each) noexcept {
   if (s.size() > few_elements && worker_count() > 1 && hot().checkouts == 0 &&
@@ -146,12 +152,13 @@ void each_where_it_is(global_span<T> s, const F& f, const G& at_each) noexcept {
     on_each_worker([shares, f, at_each] {
       const at_home here;
       shares.each_of_mine(f);
-      at_each(worker_id());
+      for (std::uint32_t w = 0; w < all_workers(); ++w)
+        if (acts_for(w) == worker_id()) at_each(w);
     });
     shares.free();
   } else {
     for (std::uint64_t i = 0; i < s.size(); ++i) f(s.data() + static_cast<std::ptrdiff_t>(i), i);
-    for (std::uint32_t w = 0; w < worker_count(); ++w) at_each(w);
+    for (std::uint32_t w = 0; w < all_workers(); ++w) at_each(w);
   }
 }
 
@@ -173,8 +180,8 @@ struct make_failure {
   char text[248];
 };
 
-/// Every element of @p s, which are all empty, becomes make(i), made by its home. Throws what went wrong
-/// first; then some are made, and others not.
+/// Every element of @p s, which are all empty, becomes make(i), made by its home or who acts for it. Throws
+/// what went wrong first; then some are made, and others not.
 template <class T, class F>
 void make_elements(global_span<T> s, const F& make) {
   static_assert(plain<F>,

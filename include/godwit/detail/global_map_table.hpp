@@ -6,6 +6,7 @@
 // Tests: tests/global/map_test.cpp.
 #pragma once
 
+#include <godwit/detail/control_path.hpp>
 #include <godwit/detail/global_elements.hpp>
 #include <godwit/detail/global_owner.hpp>
 #include <godwit/global_access.hpp>
@@ -112,7 +113,7 @@ struct map_table {
   static_assert(all_slots < version_one && bucket_bytes % 64 == 0);
   static std::uint64_t bit_of(unsigned slot) noexcept { return std::uint64_t{2} << slot; }
 
-  // Every worker has a line of its own at home: nobody has to look elsewhere for the table.
+  // Every worker, spare ones too, has a line of its own at home: nobody has to look elsewhere for the table.
   struct table {
     address at;             ///< of bucket 0. W quiet, R all
     std::uint64_t buckets;  ///< W quiet, R all
