@@ -234,6 +234,7 @@ class global_array : public detail::global_elements<T, false> {
 template <class T>
 struct codec<global_array<T>> {
   static void write(writer& w, global_array<T>& a) {
+    if (w.again()) detail::owner_taken_twice("global_array");  // else it would be nobody's
     w.put<typename global_array<T>::base>(a);
     a.forget();
   }

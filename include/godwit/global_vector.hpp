@@ -313,6 +313,7 @@ class global_vector : public detail::global_elements<T, true> {
 template <class T>
 struct codec<global_vector<T>> {
   static void write(writer& w, global_vector<T>& v) {
+    if (w.again()) detail::owner_taken_twice("global_vector");  // else it would be nobody's
     w.put<typename global_vector<T>::base>(v);
     w.put(v.capacity_);
     w.put(v.how_);

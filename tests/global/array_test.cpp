@@ -241,6 +241,14 @@ TEST(GlobalArray, HasOneOwnerAlsoThroughASharedFuture) {
     gw::shared_future<gw::global_array<int>> f = gw::spawn([] { return gw::global_array<int>(10); });
     WANT_THROW(f.get(), std::logic_error, "one owner");
   });
+  const auto o = support::run_child([] {
+    return run_checked([] {
+      gw::shared_future<gw::global_array<int>> f = gw::spawn([] { return gw::global_array<int>(10); });
+      for (int i = 0; i < 2; ++i) WANT_THROW(f.get(), std::logic_error, "one owner");
+    });
+  });
+  EXPECT_EQ(o.status, 0);
+  EXPECT_EQ(o.err, "");  // it was freed by its owner
 }
 
 TEST(GlobalArray, NoRoomIsAnException) {
