@@ -194,8 +194,9 @@ class global_vector : public detail::global_elements<T, true> {
   void resize(std::uint64_t n, const T& value = T()) requires(!detail::owning_element<T>) {
     check();
     if (n > capacity_) grow_to(n);
-    const std::uint64_t before = std::exchange(size_, n);
-    if (n > before) detail::fill_parallel<T>({at_ + static_cast<std::ptrdiff_t>(before), n - before}, value);
+    // It may throw cancelled: then there are no more elements than before.
+    if (n > size_) detail::fill_parallel<T>({at_ + static_cast<std::ptrdiff_t>(size_), n - size_}, value);
+    size_ = n;
   }
   /// The same for elements that own something: those that go are destroyed, new ones default-constructed.
   void resize(std::uint64_t n) requires detail::owning_element<T> {

@@ -21,6 +21,17 @@ bool same(const gw::global_vector<long>& v, const std::vector<long>& w) {
   return std::equal(s.begin(), s.end(), w.begin(), w.end());
 }
 
+TEST(GlobalVector, ResizeInACancelledScopeAddsNothing) {
+  in_all_runs([] {
+    gw::global_vector<long> v(gw::distribution::blocked());
+    v.push_back(7);
+    gw::cancel_scope scope;
+    scope.cancel();
+    WANT(!scope.run([&] { v.resize(1'000'000, 5); }));
+    WANT(v.size() == 1 && v[0] == 7);
+  });
+}
+
 TEST(GlobalVector, BehavesLikeStdVector) {
   in_all_runs([] {
     for (const auto& d :
