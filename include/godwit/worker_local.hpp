@@ -116,11 +116,12 @@ class worker_local {
     };
     none nothing;
     for (std::vector<T>& part : at_each(copies, nothing, where))
-      for (T& v : part) {
+      for (auto&& v : part) {
+        T own(std::move(v));  // std::vector<bool> has no bools
         if (all)
-          *all = op(std::move(*all), std::move(v));
+          *all = op(std::move(*all), std::move(own));
         else
-          all.emplace(std::move(v));
+          all.emplace(std::move(own));
       }
     return all;
   }

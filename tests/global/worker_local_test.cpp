@@ -83,6 +83,15 @@ TEST(WorkerLocal, EveryLeafIsCountedOnce) {
       [](const gw::options& o) { EXPECT_EQ(gw::run<std::string>(count_leaves, o), ""); });
 }
 
+TEST(WorkerLocal, OfBool) {
+  EXPECT_EQ(gw::run<bool>([] {
+              const gw::worker_local<bool> any;
+              *any = true;
+              return any.combine([](bool a, bool b) { return a || b; }).value();
+            }),
+            true);
+}
+
 TEST(WorkerLocal, OnThreads) {
   EXPECT_EQ(gw::run<std::string>(count_leaves, on(gw::choice::substrate::threads, 3)), "");
 }
