@@ -149,6 +149,19 @@ TEST(Reduce, FloatingPointIsTheSameOnEverySchedule) {
   EXPECT_NEAR(first, expected, 1e-10);
 }
 
+// As between hosts, where elements that are large come in pieces of fewer than 8.
+TEST(Reduce, PiecesOfALeafMakeNoDifference) {
+  double x[1000];
+  for (int i = 0; i < 1000; ++i) x[i] = 1.0 / (3 * i + 1);
+  const auto in_pieces = [&x](std::uint64_t piece) {
+    gw::detail::lane_accumulator<double, std::plus<>, std::identity> sum({}, {});
+    for (std::uint64_t i = 0; i < 1000; i += piece) sum(i, std::min<std::uint64_t>(piece, 1000 - i), x + i);
+    return sum.result();
+  };
+  for (const std::uint64_t piece : {1u, 2u, 3u, 5u, 7u, 8u, 13u, 40u})
+    EXPECT_EQ(in_pieces(piece), in_pieces(1000)) << piece;
+}
+
 TEST(Reduce, NestedAndThrowing) {
   for_each_place([](auto d) {
     constexpr int n = 600;

@@ -30,21 +30,27 @@ constexpr R neutral(const Op<X>&) {
     return std::is_floating_point_v<R> ? static_cast<R>(-0.0) : R{};  // the others: 0
 }
 
-/// What a leaf has so far; fed piece by piece, with the same result for any pieces of a multiple of 8.
+/// What a leaf has so far; fed piece by piece, with the same result for any pieces.
 template <class R, class Op, class F>
 struct lane_accumulator {
   Op op;
   F f;
   R lanes[8];
+  std::uint64_t done = 0;  ///< element number i goes to lane i % 8
 
   lane_accumulator(const Op& o, const F& fn) : op(o), f(fn) {
     for (R& lane : lanes) lane = neutral<R>(op);
   }
   template <class... P>
   [[gnu::always_inline]] void operator()(std::uint64_t, std::uint64_t n, P... p) {
+    std::uint64_t i = 0;
+    for (; done % 8 != 0 && i < n; ++i, ++done) {  // of large elements a piece may be fewer than 8
+      R& lane = lanes[done % 8];
+      lane = static_cast<R>(op(lane, static_cast<R>(std::invoke(f, p[i]...))));
+    }
+    done += n - i;
     R a[8];  // a copy that no call of f can reach, in registers
     for (int j = 0; j < 8; ++j) a[j] = lanes[j];
-    std::uint64_t i = 0;
     for (; i + 8 <= n; i += 8)
       for (std::uint64_t j = 0; j < 8; ++j)
         a[j] = static_cast<R>(op(a[j], static_cast<R>(std::invoke(f, p[i + j]...))));
