@@ -231,6 +231,20 @@ TEST(spares, use_maps) {
   });
 }
 
+TEST(spares, map_files) {
+  run_with(with_spares(1, 2), [] {
+    blocking_pipe p;
+    gw::thread other([&] {
+      EXPECT_GE(gw::worker_id(), gw::worker_count());
+      p.write('x');  // the regular worker has its part in it
+      const gw::mapped_file f = gw::map_file("/proc/self/exe");
+      EXPECT_EQ(f.as<char>()[1], 'E');
+    });
+    EXPECT_EQ(p.read(), 'x');
+    other.join();
+  });
+}
+
 std::atomic<int> destroyed{0};
 
 struct counted {
