@@ -242,8 +242,9 @@ struct team_member {
 }  // namespace detail
 
 /// Run f(team) once for each worker, as threads that may all wait for each other, and wait for all. Throws
-/// what the first member threw that did; what others threw is dropped. @p f: plain bytes, copied for each.
-/// May migrate the thread. Cost: worker_count() spawns, and group::make and wait.
+/// what the first member threw that did; what others threw is dropped. In a cancelled scope that is
+/// `cancelled`, when all that had begun have ended. @p f: plain bytes, copied for each. May migrate the
+/// thread. Cost: worker_count() spawns, and group::make and wait.
 template <class F>
 void on_all(const F& f, detail::place where = detail::place::here()) {
   static_assert(plain<F> && std::is_invocable_v<F, team>,
