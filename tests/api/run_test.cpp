@@ -493,7 +493,7 @@ TEST(run, a_signal_for_a_child_of_main_is_for_that_alone) {
         other.join();
         return WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? value : 1;
       },
-      {}, 10);
+      {}, 60);
   EXPECT_EQ(child.status, 9) << show(child);
 }
 
@@ -550,7 +550,7 @@ TEST(run, ends_where_others_wait_for_its_workers) {
             other.join();
             return status;
           },
-          {}, 10);
+          {}, 60);
       EXPECT_FALSE(child.timed_out) << show(child);
       const bool known = child.status == 128 + SIGKILL;  // the run may have been faster
       EXPECT_TRUE(child.status == (dies ? 70 : 9) || (dies && known && how == waiter::waits_for_all))
