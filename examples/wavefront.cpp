@@ -2,7 +2,7 @@
 //
 // Every result has two consumers, so futures are shared. The grid counts the ways through it, right and down:
 // C(2n, n) for n steps each. Only one row of futures is kept, in the root thread's frame: frames move with
-// their threads, the heap of a worker does not.
+// their threads, also to other hosts.
 #include <godwit/godwit.hpp>
 
 #include <array>

@@ -1,8 +1,8 @@
 // What can be thrown out of join, get and run.
 //
-// An exception that leaves a thread comes out of the join that waits for it. It is encoded whenever it
-// crosses a join -- on the unstolen path too -- so that what arrives never depends on the schedule:
-//   * the standard exceptions and int, long, const char*, std::string arrive with their own type;
+// An exception that leaves a thread comes out of the join that waits for it. Where workers have one heap it
+// is the object that was thrown. Between hosts, with private heaps, and from root to main it is encoded:
+//   * the standard exceptions and int, long, double, const char*, std::string arrive with their own type;
 //   * a type made known by register_exception<E>() before run arrives as E;
 //   * everything else arrives as remote_error, with what() and the name of its type.
 // Tests: tests/api/exception_test.cpp.

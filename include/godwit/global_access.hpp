@@ -38,7 +38,7 @@ template <class T>
 }
 template <class T>
 [[gnu::always_inline]] inline void put(global_ptr<T> p, const std::type_identity_t<T>* from, std::size_t n) {
-  static_assert(!std::is_const_v<T>);
+  static_assert(!std::is_const_v<T>, "godwit: const elements of global memory are not written");
   detail::require_global_value<T>();
   if (detail::global_is_plain()) [[likely]]
     std::memcpy(detail::global_raw<std::byte>(p.address()), static_cast<const void*>(from), n * sizeof(T));
@@ -49,6 +49,7 @@ template <class T>
 /// Copy @p n objects between places in global memory, which may overlap (like memmove). Through this host.
 template <class T>
 void copy_n(global_ptr<const std::type_identity_t<T>> from, std::uint64_t n, global_ptr<T> to) {
+  static_assert(!std::is_const_v<T>, "godwit: const elements of global memory are not written");
   detail::require_global_value<T>();
   if (detail::global_is_plain())
     std::memmove(detail::global_raw<std::byte>(to.address()), detail::global_raw<std::byte>(from.address()),
@@ -78,6 +79,7 @@ future<std::remove_cv_t<T>> get_async(global_ptr<T> p) {
 /// Begin to write. The value is copied at once; joining the future waits until it is there.
 template <class T>
 future<void> put_async(global_ptr<T> p, const std::type_identity_t<T>& v) {
+  static_assert(!std::is_const_v<T>, "godwit: const elements of global memory are not written");
   detail::require_global_value<T>();
   static_assert(sizeof(T) <= 3900, "godwit::put_async: too large for one message: use put or checkout");
   if (!detail::global_is_plain())
@@ -102,6 +104,7 @@ void gather(std::span<const global_ptr<T>> from, std::span<std::remove_cv_t<T>> 
 /// *to[i] = from[i] for all i; of several with the same place one wins. Cost like gather.
 template <class T>
 void scatter(std::span<const std::type_identity_t<T>> from, std::span<const global_ptr<T>> to) {
+  static_assert(!std::is_const_v<T>, "godwit: const elements of global memory are not written");
   detail::require_global_value<T>();
   if (detail::global_is_plain()) {
     for (std::size_t i = 0; i < to.size(); ++i) put(to[i], from[i]);

@@ -257,6 +257,7 @@ class global_ref {
     return *std::launder(v);
   }
   [[gnu::always_inline]] void store(const value_type& v) const {
+    static_assert(!std::is_const_v<T>, "godwit: const elements of global memory are not written");
     detail::require_global_value<T>();
     if (detail::global_is_plain()) [[likely]]
       std::memcpy(detail::global_raw<std::byte>(at_.address()), std::addressof(v), sizeof(value_type));

@@ -1,4 +1,5 @@
-// Everything for users: fork-join and futures whose threads migrate, and the global memory they share.
+// Everything for users: fork-join and futures whose threads migrate, and the global memory they share. But
+// io.hpp, coroutine.hpp, scheduler.hpp, background_run.hpp and sim.hpp are included by who needs them.
 #pragma once
 
 #include <godwit/detail/language.hpp>  // first: it says what is missing

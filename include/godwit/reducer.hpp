@@ -142,7 +142,7 @@ struct merge {
     }
   }
 };
-/// Of std::optional: the first in serial order.
+/// Of std::optional: the first in serial order. Many updates share one view: `if (!*r) *r = x`.
 struct first {
   template <class T>
   static T identity() {

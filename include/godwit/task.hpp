@@ -5,7 +5,7 @@
 // lock, no fence. Sources: "Uni-address threads" 5.2, figure 4; THE protocol with a split deque.
 // Protocol: docs/protocols/deque.md. Tests: tests/api/spawn_test.cpp, tests/compile_fail/.
 //
-// With run.hpp, which it includes, all that a program needs that only spawns and joins; godwit.hpp is
+// With run.hpp, which it includes, all that a program needs that only spawns and joins; godwit.hpp is nearly
 // everything.
 #pragma once
 
