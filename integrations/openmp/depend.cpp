@@ -114,7 +114,9 @@ void end(thread& t, dependence_node& n, bool in_task) noexcept {
     n.after.clear();
     let_go(&n);
   }
-  for (task* k : ready) in_task ? hand_over(*k) : offer(t, *k);
+  // Not begun at once, inside of the end of what they waited for: a chain would fill the stack.
+  for (task* k : ready)
+    if (in_task || !push(t, *k)) hand_over(*k);
   for (thread* w : awake) wake(*w);
 }
 

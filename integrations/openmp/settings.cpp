@@ -85,20 +85,24 @@ const char* value_of(const char* name) noexcept {
 void refuse(const char* name, const char* value, const char* wanted) noexcept {
   say("%s=%s is ignored: %s", name, value, wanted);
 }
-/// A positive number at @p text, which goes behind it and the space there. False: none.
-bool number(const char*& text, unsigned long& n) noexcept {
+void skip_space(const char*& text) noexcept {
+  while (std::isspace(static_cast<unsigned char>(*text)) != 0) ++text;
+}
+/// A number from @p least up at @p text, which goes behind it and the space there. False: none.
+bool number(const char*& text, unsigned long& n, unsigned long least = 1) noexcept {
+  skip_space(text);
   char* end = nullptr;
   n = std::strtoul(text, &end, 10);
-  if (end == text || n == 0 || *text == '-') return false;
-  while (std::isspace(static_cast<unsigned char>(*end)) != 0) ++end;
+  if (end == text || n < least || *text == '-') return false;
   text = end;
+  skip_space(text);
   return true;
 }
 bool starts(const char*& text, const char* word) noexcept {
   const std::size_t n = std::strlen(word);
   if (::strncasecmp(text, word, n) != 0) return false;
   text += n;
-  while (std::isspace(static_cast<unsigned char>(*text)) != 0) ++text;
+  skip_space(text);
   return true;
 }
 bool truth(const char* name, bool otherwise) noexcept {
@@ -110,13 +114,13 @@ bool truth(const char* name, bool otherwise) noexcept {
   refuse(name, v, "it is true or false");
   return otherwise;
 }
-unsigned count(const char* name, unsigned otherwise) noexcept {
+unsigned count(const char* name, unsigned otherwise, unsigned least = 1) noexcept {
   const char* v = value_of(name);
   if (v == nullptr) return otherwise;
   const char* rest = v;
   unsigned long n = 0;
-  if (number(rest, n) && *rest == '\0') return static_cast<unsigned>(std::min(n, 0x7FFFFFFFul));
-  refuse(name, v, "it is a number from 1 up");
+  if (number(rest, n, least) && *rest == '\0') return static_cast<unsigned>(std::min(n, 0x7FFFFFFFul));
+  refuse(name, v, least == 0 ? "it is a number from 0 up" : "it is a number from 1 up");
   return otherwise;
 }
 
@@ -125,12 +129,13 @@ void read_threads(environment& e) noexcept {
   e.initial.threads = usable_threads();
   if (v == nullptr) return;
   const char* rest = v;
-  for (unsigned long n = 0; e.level_count < std::size(e.threads_of_level) && number(rest, n);) {
-    e.threads_of_level[e.level_count++] = static_cast<unsigned>(std::min(n, 0xFFFFul));
-    if (*rest != ',') break;
-    ++rest;
+  bool right = true, more = true;
+  for (unsigned long n = 0; more && (right = number(rest, n)); rest += more ? 1 : 0) {
+    if (e.level_count < std::size(e.threads_of_level))  // deeper ones have as many as the last
+      e.threads_of_level[e.level_count++] = static_cast<unsigned>(std::min(n, 0xFFFFul));
+    more = *rest == ',';
   }
-  if (e.level_count == 0 || *rest != '\0') {
+  if (!right || *rest != '\0') {
     e.level_count = 0;
     refuse("OMP_NUM_THREADS", v, "it is a number from 1 up, or several with commas");
     return;
@@ -217,7 +222,7 @@ void refuse_places() noexcept {
   teams_thread_limit_ = count("OMP_TEAMS_THREAD_LIMIT", 0);
   e.cancellation = truth("OMP_CANCELLATION", false);
   const bool nested = truth("OMP_NESTED", e.level_count > 1);
-  const unsigned levels = count("OMP_MAX_ACTIVE_LEVELS", nested ? supported_levels : 1);
+  const unsigned levels = count("OMP_MAX_ACTIVE_LEVELS", nested ? supported_levels : 1, 0);
   e.initial.most_active_levels = std::min(levels, supported_levels);
 }
 

@@ -15,8 +15,8 @@ loop loop_of(schedule_kind kind, long start, long end, long step, long chunk) no
   const auto from = static_cast<std::uint64_t>(start), to = static_cast<std::uint64_t>(end),
              by = static_cast<std::uint64_t>(step);
   std::uint64_t count = 0;
-  if (step > 0 && start < end) count = (to - from + by - 1) / by;
-  if (step < 0 && start > end) count = (from - to - by - 1) / (0 - by);
+  if (step > 0 && start < end) count = (to - from - 1) / by + 1;
+  if (step < 0 && start > end) count = (from - to - 1) / (0 - by) + 1;
   return {kind, chunk > 0 ? static_cast<std::uint64_t>(chunk) : 0, from, to, by, count};
 }
 loop loop_of(schedule_kind kind, bool up, unsigned long long start, unsigned long long end,

@@ -1,5 +1,7 @@
 // Entry points: target regions and their data. There is no device: all of it is on the host, where a variable
 // and its mapped copy are the same.
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <strings.h>
@@ -15,14 +17,29 @@ using function = void(void*);
 
 namespace {
 
-/// A region of one thread, outside all others.
-void run_on_host(function* f, void** addresses) noexcept {
+/// The compiler passes a list that ends with null: a word with what it is and its value, or two. 0: none.
+unsigned thread_limit_in(void* const* arguments) noexcept {
+  constexpr std::uintptr_t of_all_devices = 0, devices = 0x7f, value_follows = 0x80, kinds = 0xff00,
+                           thread_limit = 0x200;
+  while (arguments != nullptr && *arguments != nullptr) {
+    const auto what = reinterpret_cast<std::uintptr_t>(*arguments++);
+    const auto value = (what & value_follows) != 0 ? reinterpret_cast<std::intptr_t>(*arguments++)
+                                                   : static_cast<std::intptr_t>(what) >> 16;
+    if ((what & devices) == of_all_devices && (what & kinds) == thread_limit && value > 0)  // -1: no clause
+      return static_cast<unsigned>(std::min<std::intptr_t>(value, 0x7FFFFFFF));
+  }
+  return 0;
+}
+
+/// A region of one thread, outside all others. @p thread_limit: 0: as usual.
+void run_on_host(function* f, void** addresses, unsigned thread_limit = 0) noexcept {
   if (const char* v = std::getenv("OMP_TARGET_OFFLOAD"); v != nullptr && ::strcasecmp(v, "mandatory") == 0)
     fail("OMP_TARGET_OFFLOAD=mandatory: target regions run on the host only (run the program with libgomp)");
   team& m = begin_region(f, addresses, 1, nullptr, nullptr, nullptr);
   m.level = m.active_level = 0;
   m.others = &m.own_others;
   m.members[0]->implicit.own = &environment_.initial;
+  if (thread_limit != 0) change_settings(self(), [&](settings& s) { s.thread_limit = thread_limit; });
   f(addresses);
   end_region();
 }
@@ -71,10 +88,10 @@ OPENMP_ENTRY void GOMP_target(int, function* f, const void*, std::size_t, void**
 }
 /// With `nowait`, too, it has ended when this returns.
 OPENMP_ENTRY void GOMP_target_ext(int, function* f, std::size_t count, void** addresses, std::size_t* sizes,
-                                  unsigned short* kinds, unsigned, void** depend, void**) {
+                                  unsigned short* kinds, unsigned, void** depend, void** arguments) {
   wait_before(depend);
   const private_copies own(count, addresses, sizes, kinds);
-  run_on_host(f, addresses);
+  run_on_host(f, addresses, thread_limit_in(arguments));
 }
 
 OPENMP_ENTRY void GOMP_target_data(int, const void*, std::size_t, void**, std::size_t*, unsigned char*) {}

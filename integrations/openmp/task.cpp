@@ -42,7 +42,7 @@ void forget_child(thread& t, task& k) noexcept {
 
 [[gnu::noinline]] void announce_elsewhere(thread& t, task& parent) noexcept {
   thread* waiter = parent.runs_on;
-  const std::int32_t before = parent.ended_elsewhere.fetch_add(1, std::memory_order_seq_cst);
+  const std::int64_t before = parent.ended_elsewhere.fetch_add(1, std::memory_order_seq_cst);
   if (before == -1)
     give_back(t, parent);
   else if (before >= 0)
@@ -74,7 +74,7 @@ inline void go(task& k) noexcept {
 }
 /// By the thread that ran it, last of all: its memory is free when its children have ended.
 inline void leave(thread& t, task& k) noexcept {
-  const auto left = static_cast<std::int32_t>(k.open_here);
+  const auto left = static_cast<std::int64_t>(k.open_here);
   if (left != 0) [[unlikely]] {
     k.open_here = 0;
     k.ended = true;
@@ -286,13 +286,17 @@ void hand_over(task& k) noexcept {
   }
   wake_all(m);
 }
-void offer(thread& t, task& k) noexcept {
+bool push(thread& t, task& k) noexcept {
   member& me = *t.me;
   team& m = *k.of;
-  if (me.of != &m) [[unlikely]]
-    return hand_over(k);
-  if (m.size == 1 || !me.tasks.push(&k, k.depth)) return run(t, k);
+  if (me.of != &m || m.size == 1 || !me.tasks.push(&k, k.depth)) return false;
   wake_one_for(m);
+  return true;
+}
+void offer(thread& t, task& k) noexcept {
+  if (t.me->of != k.of) [[unlikely]]
+    return hand_over(k);
+  if (!push(t, k)) run(t, k);
 }
 
 void run_undeferred(thread& t, task& k, const task_request& r) noexcept {

@@ -56,6 +56,8 @@ void wait_running(thread& t, F done) noexcept {
 /// The task may begin: in the calling member's deque, or at once where that is full. A caller that is not in
 /// its team hands it over.
 void offer(thread& t, task& k) noexcept;
+/// The same, but false, and nothing has happened, where it is full or the caller is alone in its team.
+bool push(thread& t, task& k) noexcept;
 /// The task may begin, but not on top of what the caller is in.
 void hand_over(task& k) noexcept;
 /// What the program has of a detached task's event, and its use. Nothing happens if the task was cancelled.

@@ -71,9 +71,10 @@ struct task {
   dependences* of_children = nullptr;
   dependence_node* node = nullptr;  ///< what it depends on, and what on it
   // Its children. It has waited for all of them when open_here == ended_elsewhere.
-  std::uint32_t open_here = 0;  ///< that have not ended on its own thread. W and R that
+  // Of 64 bits: a region may make tasks for days.
+  std::uint64_t open_here = 0;  ///< that have not ended on its own thread. W and R that
   /// W threads that end a child, and it at its own end: then less those that it leaves behind. R all
-  std::atomic<std::int32_t> ended_elsewhere{0};
+  std::atomic<std::int64_t> ended_elsewhere{0};
 
   // Room for what the function is given; the block is kept when the task is used again.
   static constexpr std::size_t room_bytes = 96;
@@ -82,7 +83,7 @@ struct task {
   std::size_t block_bytes = 0;
 
   bool waits_for_children() const noexcept {
-    return open_here != static_cast<std::uint32_t>(ended_elsewhere.load(std::memory_order_acquire));
+    return open_here != static_cast<std::uint64_t>(ended_elsewhere.load(std::memory_order_acquire));
   }
 };
 

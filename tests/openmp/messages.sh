@@ -12,6 +12,10 @@ expect 0 "godwit-openmp: OMP_SCHEDULE=dynamic,0 is ignored: " env OMP_SCHEDULE=d
 expect 0 "5" env OMP_NUM_THREADS=5 OMP_PROC_BIND=false OMP_STACKSIZE=1M "$launcher" "$program"
 expect 0 "2" env OMP_NUM_THREADS=5 OMP_THREAD_LIMIT=2 "$launcher" "$program"
 expect 0 "5" env OMP_MAX_ACTIVE_LEVELS=2 OMP_THREAD_LIMIT=5 "$launcher" "$program" nested
+expect 0 "3" env OMP_NUM_THREADS=3,2,2,2,2,2,2,2,2,2 "$launcher" "$program"
+expect 0 "godwit-openmp: OMP_NUM_THREADS=4, is ignored: " env OMP_NUM_THREADS=4, "$launcher" "$program"
+expect 0 "godwit-openmp: OMP_NUM_THREADS=4, -2 is ignored: " env OMP_NUM_THREADS="4, -2" "$launcher" "$program"
+expect 0 "1" env OMP_NUM_THREADS=3 OMP_MAX_ACTIVE_LEVELS=0 "$launcher" "$program"
 expect 0 "0" env OMP_CANCELLATION=true "$launcher" "$program" late
 expect 0 "1" env OMP_CANCELLATION=true "$launcher" "$program" ordered
 exit $failed

@@ -198,6 +198,24 @@ static void event_under_a_lock(int threads) {
   printf("event under a lock: %d done, %d wrong\n", done, wrong);
 }
 
+/* Each begins when the one before has ended, but not inside of its end: there is no stack for so many. */
+static void long_chain(int threads) {
+  int x = 0, n = 0;
+  omp_event_handle_t event = 0;
+#pragma omp parallel num_threads(threads)
+#pragma omp single
+  {
+#pragma omp task detach(event) depend(out : x)
+    rest_us(1);
+    for (int i = 0; i < 300000; ++i) {
+#pragma omp task depend(inout : x) shared(n)
+      ++n;
+    }
+    omp_fulfill_event(event);
+  }
+  printf("a long chain: %d\n", n);
+}
+
 int main(void) {
   chain();
   readers();
@@ -208,5 +226,7 @@ int main(void) {
   event_from_elsewhere();
   event_under_a_lock(1);
   event_under_a_lock(2);
+  long_chain(1);
+  long_chain(2);
   return 0;
 }

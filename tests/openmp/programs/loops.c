@@ -85,7 +85,7 @@ static void combined(void) {
 }
 
 static void extremes(void) {
-  int none = 0;
+  int none = 0, far = 0;
   unsigned long long many = 0;
 #pragma omp parallel
   {
@@ -99,9 +99,13 @@ static void extremes(void) {
     for (unsigned long long i = ~0ull; i > ~0ull - 30; i -= 4) many += i;
 #pragma omp for schedule(dynamic, 1000000000) reduction(+ : many)
     for (long i = -20; i < 20; ++i) many += (unsigned long long)i;
+#pragma omp for schedule(dynamic) reduction(+ : far)
+    for (long i = -9000000000000000000; i < 9000000000000000000; i += 1000000000000000000) ++far;
+#pragma omp for schedule(guided) reduction(+ : far)
+    for (long i = 9000000000000000000; i > -9000000000000000000; i -= 1000000000000000000) far += 100;
   }
   CHECK(none == 0);
-  printf("extremes: %llu\n", many);
+  printf("extremes: %llu %d\n", many, far);
 }
 
 /* Some members may be many constructs ahead of the others. */

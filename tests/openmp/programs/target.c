@@ -65,6 +65,15 @@ static void threads(void) {
 #pragma omp atomic
   teams += omp_get_team_num() + 1;
 }
+int limit = 0, few = 0;
+#pragma omp target map(from : limit, few) thread_limit(2)
+{
+  limit = omp_get_thread_limit();
+#pragma omp parallel num_threads(8)
+#pragma omp single
+  few = omp_get_num_threads() <= 2;
+}
+CHECK(limit == 2 && few == 1);
 printf("levels %d %d, %d %d; in it %d %d %d %d; %d, teams %d %d\n", outside[0], outside[1], outside[2],
        outside[3], inside[0], inside[1], inside[2], inside[3], max, teams, seen);
 }
