@@ -44,7 +44,8 @@ set(api_mpi_without_api_run
     run/bad_options.* run/interrupt.*)
 set(api_mpi_without_global_array
     GlobalArray.FreesWhatItOwnsAlsoWhenSomethingIsThrown GlobalArray.WhatIsNotFreedIsReportedWithItsPlace
-    GlobalArray.AGlobalVariableLeftFullIsHarmless GlobalArray.OutsideARunItSaysSo GlobalArray.OutlivesItsRun)
+    GlobalArray.AGlobalVariableLeftFullIsHarmless GlobalArray.OutsideARunItSaysSo GlobalArray.OutlivesItsRun
+    GlobalArray.StaysItsOwnersWhereASharedFutureRefuses)
 set(api_mpi_without_global_bytes GlobalBytes.OutlivesItsRunAndFreesAll)
 set(api_mpi_without_global_map GlobalMap.FreesAllItHad GlobalMap.ASpawnInUpdateIsFoundOut GlobalMap.OutlivesItsRun)
 set(api_mpi_without_global_map_owning MapOwning.FreesAllItHad)
