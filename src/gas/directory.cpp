@@ -223,6 +223,7 @@ void directory::enter(descriptor& d, bool reused) {
   // address yet.
   if (reused) {
     net_.increment_at_hosts(net_.host().generation);
+    net_.increment_at_hosts(net_.host().reuses);
     net_.increment_at_hosts(net_.host().epoch);  // copies of what was there
     if (d.life != 0)  // SW3: also of memory that does not move, where movable memory may have been
       net_.at_hosts(

@@ -73,9 +73,7 @@ translation_table::entry& translation_table::victim(set& s, std::uint64_t ways) 
 
 namespace {
 /// Of entries: memory that is given out again has new parts at the same addresses.
-std::uint64_t age_of(const reach& net) noexcept {
-  return net.host().generation.load(std::memory_order_acquire);
-}
+std::uint64_t age_of(const reach& net) noexcept { return net.host().reuses.load(std::memory_order_acquire); }
 }  // namespace
 
 /// A home has its own directory, and who had a part knows who took it.

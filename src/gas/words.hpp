@@ -105,6 +105,7 @@ struct host_words {
   word limit_bytes;              ///< W once, before the workers
   /// of addresses of shared allocations: counts frees, reuses and freezes. W who does it, in all hosts
   word generation;
+  word reuses;  ///< of these only those who use addresses again: translations.hpp. W likewise
   /// SW3: drawn from `lives` at worker 0's host by whoever reuses memory. W all hosts, atomics
   word life, lives;
   word thaws;  ///< of frozen allocations: copies of them that are older are stale. W all hosts
