@@ -1,6 +1,8 @@
 // See directory.hpp.
 #include "gas/directory.hpp"
 
+#include "base/lock.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -14,29 +16,37 @@ namespace {
 constexpr std::uint64_t default_block = 64 << 10;  // cyclic, and what moves together
 }  // namespace
 
-/// Entry @p granule, from worker 0's host if what is here is too old. The state is what was seen with the
-/// contents: others of this host may be writing the same copy again, or one of a later generation (GL10).
+/// Entry @p granule, from worker 0's host if what is here is too old. One worker of a host at a time fetches
+/// a copy, or an old one might be written over a new one (GL10). The state is what was seen with the
+/// contents.
 descriptor* directory::look(std::uint64_t granule, std::uint64_t& state) noexcept {
   GODWIT_ASSERT(granule < where_.granules(), "the directory has an entry per granule");
   descriptor* d = entry(granule);
-  const std::uint64_t generation = net_.host().generation.load(std::memory_order_acquire) + 1;
-  const std::uint64_t seen = d->generation.load(std::memory_order_acquire);  // before the state
-  state = d->state.load(std::memory_order_acquire);
-  if (net_.is_near(0) || ((state == descriptor::live || state == descriptor::interior) && seen == generation))
-    return d;
-  descriptor copy;
-  net_.get(0, static_cast<void*>(&copy), net_.address_of(d), sizeof copy);
-  d->state.store(descriptor::none, std::memory_order_relaxed);  // what comes is not that one's
-  std::atomic_thread_fence(std::memory_order_release);
-  base::settle();
-  constexpr std::size_t contents = offsetof(descriptor, first);  // behind state and generation
-  std::memcpy(reinterpret_cast<std::byte*>(d) + contents,
-              reinterpret_cast<const std::byte*>(&copy) + contents, sizeof copy - contents);
-  const bool frozen = copy.frozen.load(std::memory_order_relaxed) != 0;
-  d->frozen.store(frozen ? generation : 0, std::memory_order_release);  // FZ3
-  d->generation.store(generation, std::memory_order_release);
-  state = copy.state.load(std::memory_order_relaxed);
-  d->state.store(state, std::memory_order_release);
+  const bool own = net_.is_near(0);
+  const auto is_good = [&](std::uint64_t generation) {
+    const std::uint64_t seen = d->generation.load(std::memory_order_acquire);  // before the state
+    state = d->state.load(std::memory_order_acquire);
+    return own || ((state == descriptor::live || state == descriptor::interior) && seen == generation);
+  };
+  const auto generation_now = [&] { return net_.host().generation.load(std::memory_order_acquire) + 1; };
+  if (is_good(generation_now())) return d;
+  for (base::spin_wait turns; !base::try_lock(d->asking, base::holder()); turns.turn()) net_.port().idle();
+  if (const std::uint64_t generation = generation_now(); !is_good(generation)) {  // before asking
+    descriptor copy;
+    net_.get(0, static_cast<void*>(&copy), net_.address_of(d), sizeof copy);
+    d->state.store(descriptor::none, std::memory_order_relaxed);  // what comes is not that one's
+    std::atomic_thread_fence(std::memory_order_release);
+    base::settle();
+    constexpr std::size_t contents = offsetof(descriptor, first);  // behind the words of the copy
+    std::memcpy(reinterpret_cast<std::byte*>(d) + contents,
+                reinterpret_cast<const std::byte*>(&copy) + contents, sizeof copy - contents);
+    const bool frozen = copy.frozen.load(std::memory_order_relaxed) != 0;
+    d->frozen.store(frozen ? generation : 0, std::memory_order_release);  // FZ3
+    d->generation.store(generation, std::memory_order_release);
+    state = copy.state.load(std::memory_order_relaxed);
+    d->state.store(state, std::memory_order_release);
+  }
+  base::unlock(d->asking, base::holder());
   return d;
 }
 
@@ -222,7 +232,7 @@ void directory::enter(descriptor& d, bool reused) {
   // Now, not before: a copy of an old entry made from here on would pass for a new one. Nobody has the
   // address yet.
   if (reused) {
-    net_.increment_at_hosts(net_.host().generation);
+    forget_everywhere();
     net_.increment_at_hosts(net_.host().reuses);
     net_.increment_at_hosts(net_.host().epoch);  // copies of what was there
     if (d.life != 0)  // SW3: also of memory that does not move, where movable memory may have been
@@ -238,9 +248,7 @@ void directory::enter(descriptor& d, bool reused) {
 
 bool directory::remove(descriptor& d) noexcept {
   std::uint64_t state = descriptor::live;
-  if (!net_.remote_compare_exchange(0, d.state, state, descriptor::freed)) return false;
-  if (!net_.is_near(0)) d.state.store(descriptor::freed, std::memory_order_release);  // our host's copy
-  return true;
+  return net_.remote_compare_exchange(0, d.state, state, descriptor::freed);
 }
 
 void directory::forget_everywhere() const noexcept {

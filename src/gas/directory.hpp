@@ -94,8 +94,9 @@ class directory {
   void enter(descriptor& d, bool reused);
   /// It cannot be found any more at worker 0's host. False: somebody else has removed it before.
   bool remove(descriptor& d) noexcept;
-  /// GL10, behind remove: who looks from now on, on any host, finds that it is freed; who has found it before
-  /// is waited for. So nobody's cache gives its memory back later. Cost: two round trips to each host.
+  /// GL10: who looks from now on, on any host, asks worker 0's host; who has looked before to give memory of
+  /// its cache back is waited for. Behind remove: so nobody gives freed memory back later. Behind a reuse: so
+  /// nobody writes a copy of an old entry over one of the new. Cost: two round trips to each host.
   void forget_everywhere() const noexcept;
   // It is not written from now on; it may be again: docs/protocols/frozen.md. Cost: a round trip to worker
   // 0's host, and one or two to each.

@@ -45,6 +45,7 @@ struct alignas(128) descriptor {
   /// 0: may be written. Else 1; in copies what `generation` was when that was seen: FZ3. W/R as `generation`;
   /// at home W who freezes and thaws
   word frozen{};
+  word asking{};            ///< copies, a lock: who fetches it. W all of the host
   std::uint64_t first = 0;  ///< granule where the allocation begins
   std::uint64_t bytes = 0;  ///< as asked for
   std::uint64_t block_bytes = 0;
@@ -100,9 +101,10 @@ struct host_words {
   /// acquires of this host; cached units older than it are stale. W all, R all
   alignas(64) word epoch;
   alignas(64) word dirty_units;  ///< units with bytes to write back. W all, R all
-  alignas(64) word evicting;     ///< GL10: units whose memory is being given back. W all; R who frees
-  alignas(64) word used_bytes;   ///< allocated in memory of this host. W all hosts, atomics
-  word limit_bytes;              ///< W once, before the workers
+  /// GL10: units whose memory is being given back. W all; R who frees, or uses addresses again
+  alignas(64) word evicting;
+  alignas(64) word used_bytes;  ///< allocated in memory of this host. W all hosts, atomics
+  word limit_bytes;             ///< W once, before the workers
   /// of addresses of shared allocations: counts frees, reuses and freezes. W who does it, in all hosts
   word generation;
   word reuses;  ///< of these only those who use addresses again: translations.hpp. W likewise
