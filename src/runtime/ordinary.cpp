@@ -6,6 +6,7 @@
 #include "heap/heap.hpp"
 #include "runtime/global.hpp"
 #include "sched/worker.hpp"
+#include "transport/shm/file_pages.hpp"
 
 #include <godwit/detail/global_path.hpp>
 
@@ -45,7 +46,11 @@ const char* why_not(const void* at, global_address place, bool writes) noexcept 
     return "it lies in the frame of a thread, of which other workers have copies at most: use a std::vector, "
            "a "
            "gw::global_array, or substrate threads";
-  if (place < runtime::memory_of("a parallel algorithm").where.bytes)  // global memory, by its raw address
+  const gas::memory& global = runtime::memory_of("a parallel algorithm");
+  if (transport::shm::is_of_file(at) && (shape.host_count > 1 || global.checks.on()))
+    return "it lies in a mapped file: call the algorithm with a gw::index_range, and read the file in the "
+           "function";
+  if (place < global.where.bytes)  // global memory, by its raw address
     return shape.host_count == 1 ? nullptr
                                  : "it is this host's copy of global memory: call the algorithm with the "
                                    "gw::global_span that it was checked out of";

@@ -91,6 +91,32 @@ TEST(MapFile, TheBytesAreThereInAllWorkers) {
   });
 }
 
+/// Also to other hosts, whose requests are carried out by a companion that sees other pages there.
+TEST(MapFile, ItIsPutIntoGlobalMemory) {
+  const folder f("put");
+  const name path(file_of(f + "/words", 100'000));
+  in_all_runs([path] {
+    const std::span<const std::uint64_t> words = gw::map_file(path.text).as<std::uint64_t>();
+    const auto same = [words](gw::global_span<std::uint64_t> all) {
+      std::vector<std::uint64_t> found(all.size());
+      gw::get(all.data(), found.data(), found.size());
+      return std::equal(words.begin(), words.end(), found.begin(), found.end());
+    };
+    gw::global_array<std::uint64_t> whole(words.size(), gw::distribution::blocked());
+    gw::put(whole.data(), words.data(), words.size());
+    WANT(same(whole.span()));
+    gw::global_array<std::uint64_t> parts(words.size(), gw::distribution::blocked());
+    gw::on_each_worker([words, to = parts.data()] {
+      if (gw::worker_id() >= gw::worker_count()) return;
+      const std::uint64_t each = words.size() / gw::worker_count();
+      const std::uint64_t next = (gw::worker_id() + 1) % gw::worker_count();
+      const std::uint64_t n = next + 1 == gw::worker_count() ? words.size() - next * each : each;
+      gw::put(to + next * each, words.data() + next * each, n);
+    });
+    WANT(same(parts.span()));
+  });
+}
+
 TEST(MapFile, SeveralAndOddSizes) {
   const folder f("several");
   const name none(file_of(f + "/none", 0)), one(file_of(f + "/one", 1, 7)),

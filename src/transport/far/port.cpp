@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/world.hpp"
+#include "transport/shm/file_pages.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -217,7 +218,8 @@ void port::get_by_pieces(worker_no w, const void* from, std::size_t n, const tak
 void port::put(worker_no w, void* to, const void* from, std::size_t n) noexcept {
   auto* target = static_cast<std::byte*>(to);
   const auto* at = static_cast<const std::byte*>(from);
-  if (n <= inline_bytes || memory_->owns(from, n) || memory_->in_window(from)) {
+  if (n <= inline_bytes || memory_->owns(from, n) ||
+      (memory_->in_window(from) && !shm::is_of_file(from))) {  // the companion sees them there, too
     if (n == 0) return;
     entry& e = prepare(op::put, w, target);
     e.head.bytes = n;

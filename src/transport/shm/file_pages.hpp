@@ -12,4 +12,11 @@ namespace godwit::transport::shm {
 /// cannot write them. False: errno says why. What was there is not there any more.
 bool map_read_only(std::byte* at, std::uint64_t bytes, int fd) noexcept;
 
+/// It was called for pages that hold @p at. So what others see there, also the companion of this worker's
+/// host, is not what this process sees. Cost: local, a load where there are no files.
+bool is_of_file(const void* at) noexcept;
+
+/// The window that begins at @p base is unmapped.
+void forget_files(const std::byte* base, std::uint64_t bytes) noexcept;
+
 }  // namespace godwit::transport::shm

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "transport/shm/file_pages.hpp"
 #include "transport/shm/memory_file.hpp"
 
 namespace godwit::transport::shm {
@@ -111,6 +112,7 @@ void window::destroy() noexcept {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
   if (base_ == nullptr) return;
   munmap(base_of_all(), bytes_of_all());
+  forget_files(base_of_all(), bytes_of_all());
   base_ = nullptr;
 }
 
