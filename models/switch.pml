@@ -2,12 +2,14 @@
  *
  * What it is: HOSTS hosts, a block, askers on the first ASKERS of them. Each makes OPS additions of one: by datagram,
  * one at a time, sent again until it is answered, or directly where its host has the block. The block moves up to
- * MOVES times. LIVES - 1 times the memory is freed, when all are done, and given out again by its home, host 0.
+ * MOVES times. LIVES - 1 times the memory is freed, when all are done: what is left there is zero, which means that
+ * the home, host 0, has it. Then it is given out again.
  * Datagrams are lost, overtaken, and DOUBLES of them doubled.
  * Asserted: each addition is made once, and before it is answered; its asker hears the value that it found; at the
- * end the block has them all, and the rule names its owner. Not here: how a block moves (move.pml), several blocks.
+ * end the block has them all, and the rule names its owner; memory that is given out again is zero. Not here: how a
+ * block moves (move.pml), several blocks.
  * Must pass: the plain model. Mutants, must FAIL: NO_TABLE, TABLE_STAYS, TABLE_LATE, EQUAL_ONLY, NEW_NUMBER, NO_LIFE,
- * FROZEN_SERVES, OLD_RULE, BIND_ONCE.
+ * FROZEN_SERVES, OLD_RULE, BIND_ONCE, LIFE_AT_REUSE.
  */
 #ifndef HOSTS
 #define HOSTS 3
@@ -212,19 +214,35 @@ proctype mover() {
   od
 }
 
+inline new_life() {
+  h = 0;
+  do
+  :: h < HOSTS -> life[h] = life[h] + 1; h++
+  :: else -> break
+  od
+}
+
 /* freed and given out again; what datagrams say of the memory before is still under way */
 proctype memory() {
   byte h;
   do
   :: now_lives < LIVES ->
-     atomic { done == ASKERS * now_lives && !moving; assert(value[owner] == ASKERS * OPS);
-       moving = 1; at[owner] = elsewhere; owner = 0; version = 0 }
-     h = 0;
-     do
-     :: h < HOSTS -> life[h] = life[h] + 1; hint[h] = 0; h++
-     :: else -> break
-     od;
-     atomic { value[0] = 0; at[0] = owned; moving = 0; now_lives++ }
+     atomic { done == ASKERS * now_lives && !moving; assert(value[owner] == ASKERS * OPS); moving = 1 }
+#ifndef LIFE_AT_REUSE
+     new_life();
+#endif
+     atomic {                                       /* the pages are given back: zero */
+       at[owner] = elsewhere; at[0] = owned; value[0] = 0; owner = 0; version = 0;
+       h = 0;
+       do
+       :: h < HOSTS -> hint[h] = 0; h++
+       :: else -> break
+       od
+     }
+#ifdef LIFE_AT_REUSE
+     new_life();
+#endif
+     atomic { assert(value[0] == 0); moving = 0; now_lives++ }
   :: else -> break
   od
 }

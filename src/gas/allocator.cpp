@@ -410,6 +410,7 @@ void allocator::free_shared(global_address at, std::uint64_t bytes, detail::plac
   blocks_.thaw(*d);  // the next one here would be taken for frozen
   if (!blocks_.remove(*d)) freed_twice(at, where);
   blocks_.forget_everywhere();
+  if (movable) blocks_.end_life();
   if (movable && net_.seen()) net_.note({.what = part_event::kind::freed, .allocation = at});
   sites_.erase(at);
   transport::shm::window::discard(net_.at(at), count << space::granule_bits);

@@ -2,6 +2,7 @@
 #include "gas/directory.hpp"
 
 #include "base/lock.hpp"
+#include "transport/far/routed.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -225,9 +226,7 @@ void directory::enter(descriptor& d, bool reused) {
   descriptor* const own = entry(d.first);
   if (inner != 0) net_.put(0, net_.address_of(own + 1), entries.data(), entries.size());
   base::settle();  // what was stored into d, which is copied as bytes
-  if (reused && net_.has_datagrams())
-    d.life =
-        1 + net_.atomic(0, net_.address_of(&net_.host().lives), atomic_function::fetch_add, sizeof(word), 1);
+  if (reused && d.movable() && net_.has_datagrams()) d.life = new_life();  // SW4
   net_.put(0, net_.address_of(own), static_cast<void*>(&d), sizeof d);
   // Now, not before: a copy of an old entry made from here on would pass for a new one. Nobody has the
   // address yet.
@@ -235,13 +234,7 @@ void directory::enter(descriptor& d, bool reused) {
     forget_everywhere();
     net_.increment_at_hosts(net_.host().reuses);
     net_.increment_at_hosts(net_.host().epoch);  // copies of what was there
-    if (d.life != 0)  // SW3: also of memory that does not move, where movable memory may have been
-      net_.at_hosts(
-          atomic_function::max_unsigned, net_.host().life,
-          [&](std::uint32_t) {
-            return std::optional(atomic_operands{d.life, 0});
-          },
-          [](std::uint32_t, std::uint64_t) {});
+    GODWIT_ASSERT(!d.movable() || begins_as_zero(d), "SW3: nobody wrote where freed parts had their words");
   }
   net_.remote_store(0, own->state, descriptor::live);
 }
@@ -263,6 +256,30 @@ void directory::forget_everywhere() const noexcept {
     if (std::find(quiet.begin(), quiet.end(), false) == quiet.end()) return;
     net_.port().idle();
   }
+}
+
+bool directory::begins_as_zero(const descriptor& d) const noexcept {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&moved_of(d));
+  return std::all_of(bytes, bytes + sizeof(moved_words) + d.places() * sizeof(place_words),
+                     [](std::byte b) { return b == std::byte{0}; });
+}
+
+std::uint64_t directory::new_life() const noexcept {
+  return 1 + net_.atomic(0, net_.address_of(&net_.host().lives), atomic_function::fetch_add, sizeof(word), 1);
+}
+
+void directory::end_life() const noexcept {
+  if (!net_.has_datagrams()) return;
+  const std::uint64_t life = new_life();
+  net_.at_hosts(
+      atomic_function::max_unsigned, net_.host().life,
+      [&](std::uint32_t) {
+        return std::optional(atomic_operands{life, 0});
+      },
+      [](std::uint32_t, std::uint64_t) {});
+  // Other hosts' companions have done that themselves. Ours may be carrying out what it looked at before.
+  const base::unexposed inside;
+  net_.port().call(worker_no{net_.me()}, transport::far::take_over, 0, 0);
 }
 
 void directory::freeze(descriptor& d) noexcept {

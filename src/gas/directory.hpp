@@ -98,6 +98,9 @@ class directory {
   /// its cache back is waited for. Behind remove: so nobody gives freed memory back later. Behind a reuse: so
   /// nobody writes a copy of an old entry over one of the new. Cost: two round trips to each host.
   void forget_everywhere() const noexcept;
+  /// SW3, movable memory that is removed: datagrams to it that come from now on are dropped, and none is
+  /// being carried out. So its words stay zero from when its pages are given back. Cost: as above.
+  void end_life() const noexcept;
   // It is not written from now on; it may be again: docs/protocols/frozen.md. Cost: a round trip to worker
   // 0's host, and one or two to each.
   void freeze(descriptor& d) noexcept;
@@ -127,6 +130,10 @@ class directory {
   }
 
  private:
+  /// Larger than all before, from worker 0's host: a round trip.
+  std::uint64_t new_life() const noexcept;
+  /// Of the words of movable memory on this host.
+  bool begins_as_zero(const descriptor& d) const noexcept;
   void divide_places(descriptor& d, const detail::spread& how) const;
   descriptor* look(std::uint64_t granule, std::uint64_t& state) noexcept;
   std::uint32_t home_of_block(const descriptor& d, std::uint64_t block);

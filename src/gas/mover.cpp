@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/lock.hpp"
 #include "gas/routed.hpp"
 
 #include <algorithm>
@@ -68,17 +69,23 @@ void mover::set_hook(global_address at, const detail::move_hook& hook) {
   const descriptor* d = blocks_.find_movable(at);
   if (d == nullptr) blocks_.bad_address(at, 1, "set on_move of");
   moved_words& words = blocks_.moved_of(*d);
+  base::lock(words.hook_lock, base::holder());
   std::memcpy(words.closure, hook.closure, sizeof hook.closure);
-  words.hook.store(reinterpret_cast<std::uint64_t>(hook.call), std::memory_order_release);
+  words.hook.store(reinterpret_cast<std::uint64_t>(hook.call), std::memory_order_relaxed);
+  base::unlock(words.hook_lock, base::holder());
 }
 
 void mover::tell(const piece& p, std::uint32_t from, std::uint32_t to) const {
-  const auto& words = *reinterpret_cast<const moved_words*>(moved_);
-  const std::uint64_t hook = words.hook.load(std::memory_order_acquire);
-  if (hook == 0) return;
+  auto& words = *reinterpret_cast<moved_words*>(moved_);
+  if (words.hook.load(std::memory_order_relaxed) == 0) return;
+  detail::move_hook hook;  // a copy: option rebalance moves at any time, also while another one is set
+  base::lock(words.hook_lock, base::holder());
+  std::memcpy(hook.closure, words.closure, sizeof hook.closure);
+  hook.call = reinterpret_cast<decltype(hook.call)>(words.hook.load(std::memory_order_relaxed));
+  base::unlock(words.hook_lock, base::holder());
+  if (hook.call == nullptr) return;
   ++detail::hot().checkouts;  // it must neither spawn nor wait
-  reinterpret_cast<decltype(detail::move_hook::call)>(hook)(words.closure,
-                                                            {p.at, net_.at(p.at), p.bytes, from, to});
+  hook.call(hook.closure, {p.at, net_.at(p.at), p.bytes, from, to});
   --detail::hot().checkouts;
 }
 

@@ -29,9 +29,10 @@ struct alignas(32) place_words {
 struct alignas(64) moved_words {
   /// of the allocation that came to this host, minus those that left. W workers of it; R who frees
   word bytes;
-  /// on_move: what is called, 0: nothing. W the host's first worker, behind the closure; R who moves
+  /// on_move: what is called, 0: nothing. W the host's first worker; R who moves; both under hook_lock
   word hook;
-  std::byte closure[detail::move_hook::closure_bytes];
+  std::byte closure[detail::move_hook::closure_bytes];  ///< likewise
+  word hook_lock;
 };
 
 /// A distributed allocation: in the table entry of its first granule. Entries of the others name the first
@@ -56,7 +57,7 @@ struct alignas(128) descriptor {
       0;                   ///< what moves together, whole pages; a block is a multiple. 0: it never moves
   std::uint32_t what = 0;  ///< detail::spread::kind
   std::uint32_t home = 0;  ///< kind local
-  std::uint64_t life = 0;  ///< SW4: see host_words::life; 0: the addresses are new, or there are no datagrams
+  std::uint64_t life = 0;  ///< SW4: drawn from host_words::lives; 0: the addresses are new, or need none
 
   bool movable() const noexcept { return move_bytes != 0; }
   std::uint64_t places() const noexcept { return (bytes + move_bytes - 1) / move_bytes; }
@@ -108,7 +109,7 @@ struct host_words {
   /// of addresses of shared allocations: counts frees, reuses and freezes. W who does it, in all hosts
   word generation;
   word reuses;  ///< of these only those who use addresses again: translations.hpp. W likewise
-  /// SW3: drawn from `lives` at worker 0's host by whoever reuses memory. W all hosts, atomics
+  /// SW3: drawn from `lives` at worker 0's host by whoever frees movable memory. W all hosts, atomics
   word life, lives;
   word thaws;  ///< of frozen allocations: copies of them that are older are stale. W all hosts
   // Of auto_balance.hpp: when the host looked last, and where it goes on. W/R who looks
