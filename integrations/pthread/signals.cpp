@@ -1,10 +1,11 @@
 // Signals: masks, what the program asked for, and the initial OS thread.
 //
-// Workers block all signals that can be blocked. Those sent to the process reach the initial OS thread, which
-// does nothing else. Its mask is what all threads block: a signal that one of them would take is taken, and
-// given to such a thread, main if it would. If that thread waits, it goes on to run the handler; if it runs,
-// it has a while to come to one of our calls; a thread that computes gets the handler run beside it, on the
-// initial OS thread. docs/pthread.md, "Signals". Tests: tests/pthread/programs/signals.c, handlers.c
+// Workers block all signals that can be blocked, but for those that a thread's own write makes (on_write).
+// Those sent to the process reach the initial OS thread, which does nothing else. Its mask is what all
+// threads block: a signal that one of them would take is taken, and given to such a thread, main if it would.
+// If that thread waits, it goes on to run the handler; if it runs, it has a while to come to one of our
+// calls; a thread that computes gets the handler run beside it, on the initial OS thread. docs/pthread.md,
+// "Signals". Tests: tests/pthread/programs/signals.c, handlers.c
 #include "signals.hpp"
 
 #include <csetjmp>
@@ -27,6 +28,9 @@ namespace {
 
 // 32, 33: the C library's
 constexpr std::uint64_t never_blocked = (1ull << (SIGKILL - 1)) | (1ull << (SIGSTOP - 1)) | (3ull << 31);
+
+/// The kernel sends these to the OS thread that wrote, and workers leave them open.
+constexpr std::uint64_t made_by_writes = (1ull << (SIGPIPE - 1)) | (1ull << (SIGXFSZ - 1));
 
 spin_lock masks;
 thread* alive_ = nullptr;                    // under masks: all threads, main last
@@ -63,6 +67,7 @@ std::uint32_t update() noexcept {
   std::uint64_t mask = 0;
   for (int i = 0; i < most_signals; ++i)
     if (threads_ != 0 && blockers_[i] == threads_) mask |= std::uint64_t{1} << i;
+  mask &= ~made_by_writes;  // when others send them they are to come here, not to any worker
   if (mask == mask_now_) return 0;
   mask_now_ = mask;
   __atomic_store_n(&asked_mask_, mask, __ATOMIC_RELAXED);
@@ -139,6 +144,7 @@ bool is_fault(int signal) noexcept {
 
 /// As the kernel would have, had the program's handler been installed.
 void call_as_kernel(int signal, siginfo_t* info, void* context, const struct sigaction& action) {
+  if (action.sa_handler == SIG_DFL) do_default(signal);
   if (!is_handled(action)) return;
   if ((action.sa_flags & SA_RESETHAND) != 0) {
     struct sigaction again = action;
@@ -218,6 +224,23 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   errno = before;
 }
 
+/// SIGPIPE and SIGXFSZ, also where the program wants what is usual: they are the thread's that wrote. It
+/// takes them at the end of that call, or at its next one, if the C library wrote for it. No locks: the
+/// thread may hold any.
+void on_write(int signal, siginfo_t* info, void* context) {
+  if (!serving_ || ::syscall(SYS_gettid) == ::getpid()) {  // somebody sent it
+    on_signal(signal, info, context);
+    return;
+  }
+  const int before = errno;
+  thread* t = self();
+  const std::uint64_t bit = bit_of(signal);
+  (t != nullptr ? t->signals : process_signals_).fetch_or(bit, std::memory_order_seq_cst);
+  const bool blocked = t != nullptr && (t->blocked.load(std::memory_order_seq_cst) & bit) != 0;
+  if (!blocked && actions_[signal].sa_handler == SIG_DFL) do_default(signal);
+  errno = before;
+}
+
 /// SIGSEGV and its like, SIGABRT too. A fault, or what a thread does to itself (abort), is handled where it
 /// happens; sent to the process, it is a signal as any other.
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -260,7 +283,8 @@ siginfo_t info_of(int signal, int code) noexcept {
 }
 
 void do_default(int signal) noexcept {
-  if (is_fault(signal)) {  // open on every worker: the calling one dies of it at once
+  // open on every worker: the calling one dies of it at once
+  if (is_fault(signal) || (bit_of(signal) & made_by_writes) != 0) {
     struct sigaction none {};
     none.sa_handler = SIG_DFL;
     __wrap_sigaction(signal, &none, nullptr);
@@ -337,6 +361,9 @@ void begin_signals(thread& main) noexcept {
   main.blocked.store(word_of(now), std::memory_order_seq_cst);
   count_mask(main, true);
   mask_now_ = word_of(now);
+  for (const int signal : {SIGPIPE, SIGXFSZ})
+    if (const struct sigaction usual = action_of(signal); usual.sa_handler == SIG_DFL)
+      change_signal_action(signal, &usual, nullptr);  // from now on: on_write
 }
 
 void count_mask(thread& t, bool begins) noexcept {
@@ -413,7 +440,8 @@ int change_signal_action(int signal, const struct sigaction* action, struct siga
   const all_blocked none;
   const std::lock_guard hold(actions_lock);
   const struct sigaction old = actions_[signal];
-  const bool ours = is_ours_[signal], fault = is_fault(signal);
+  const bool ours = is_ours_[signal], fault = is_fault(signal),
+             of_writes = (bit_of(signal) & made_by_writes) != 0;
   struct sigaction real {};
   int error = 0;
   if (action == nullptr) {
@@ -421,10 +449,10 @@ int change_signal_action(int signal, const struct sigaction* action, struct siga
   } else {
     const struct sigaction asked = *action;  // before may be the same object
     struct sigaction mine = asked;
-    const bool handler = is_handled(asked);
+    const bool handler = of_writes ? asked.sa_handler != SIG_IGN : is_handled(asked);
     if (handler) {
       mine.sa_flags |= SA_SIGINFO;
-      mine.sa_sigaction = fault ? on_fault : on_signal;
+      mine.sa_sigaction = fault ? on_fault : of_writes ? on_write : on_signal;
       if (!fault) {
         mine.sa_flags &= ~(SA_ONSTACK | SA_RESETHAND | SA_NODEFER);
         sigfillset(&mine.sa_mask);
@@ -441,7 +469,8 @@ int change_signal_action(int signal, const struct sigaction* action, struct siga
   }
   if (error != 0 || before == nullptr) return error;
   *before = real;
-  if (ours && (real.sa_sigaction == on_signal || real.sa_sigaction == on_fault))
+  if (ours &&
+      (real.sa_sigaction == on_signal || real.sa_sigaction == on_fault || real.sa_sigaction == on_write))
     *before = old;
   else if (fault && is_handled(real))  // the runtime's own, which explains the fault
     *before = {};

@@ -105,6 +105,8 @@ void* worker_main(void* arg) {
   sigset_t set;  // stop signals and the like are for the program's other threads
   sigfillset(&set);
   for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGURG, SIGPROF}) sigdelset(&set, s);
+  if (team_->ends_in_midst)  // the drop-in's: made by writes of the thread that runs here
+    for (const int s : {SIGPIPE, SIGXFSZ}) sigdelset(&set, s);
   pthread_sigmask(SIG_SETMASK, &set, nullptr);
   {
     const alternate_stack handlers_run_here;

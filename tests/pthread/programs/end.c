@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static void at_exit(void) { puts("atexit"); }
@@ -69,6 +70,12 @@ static void* on_own(void* arg) {
   return (void*)2;
 }
 
+static int broken_pipe(void) {
+  int ends[2];
+  CHECK(pipe(ends) == 0 && close(ends[0]) == 0);
+  return ends[1];
+}
+
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   atexit(at_exit);
@@ -102,6 +109,24 @@ int main(int argc, char** argv) {
   }
   if (strcmp(mode, "kill") == 0) {
     kill(getpid(), SIGQUIT);
+    puts("it went on");
+  }
+  if (strcmp(mode, "pipe") == 0) {
+    signal(SIGPIPE, SIG_DFL);
+    CHECK(write(broken_pipe(), "x", 1) == -1);
+    puts("it went on");
+  }
+  if (strcmp(mode, "pipe_stdio") == 0) {
+    FILE* to = fdopen(broken_pipe(), "w");
+    CHECK(to != NULL && setvbuf(to, NULL, _IONBF, 0) == 0 && fputc('x', to) == EOF);
+    puts("it went on");
+  }
+  if (strcmp(mode, "file_size") == 0) {
+    const struct rlimit limit = {1 << 20, 1 << 20};
+    FILE* file = tmpfile();
+    signal(SIGXFSZ, SIG_DFL);
+    CHECK(file != NULL && setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    CHECK(pwrite(fileno(file), "x", 1, 1 << 20) == -1);
     puts("it went on");
   }
   if (strcmp(mode, "stacks") == 0) {

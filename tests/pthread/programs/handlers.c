@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -378,6 +379,70 @@ static void beside(void) {
   puts("handlers beside a thread that computes");
 }
 
+// SIGPIPE is for the thread that wrote: handled before the write comes back, pending if blocked, ignored.
+static void* fills(void* fd) {
+  static char block[1 << 20];
+  const ssize_t n = write(*(int*)fd, block, sizeof block);
+  CHECK(n < (ssize_t)sizeof block);
+  CHECK(pthread_equal(ran_in, pthread_self()));
+  return NULL;
+}
+static void broken_pipes(void) {
+  int ends[2], pair[2], status;
+  char byte;
+  pthread_t t;
+  const sigset_t sigpipe = only(SIGPIPE);
+  const struct timespec now = {0, 0};
+  sigset_t set;
+  struct sigaction before;
+  CHECK(sigaction(SIGPIPE, NULL, &before) == 0);
+  with(SIGPIPE, counts, 0);
+  int seen = count;
+  CHECK(pipe(ends) == 0 && close(ends[0]) == 0);
+  CHECK(write(ends[1], "x", 1) == -1 && errno == EPIPE && count == ++seen);
+  CHECK(pthread_equal(ran_in, pthread_self()));
+  wait_for_handler();
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 && close(pair[0]) == 0);
+  CHECK(send(pair[1], "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE && count == seen);
+  CHECK(send(pair[1], "x", 1, 0) == -1 && errno == EPIPE && count == ++seen);
+  wait_for_handler();
+  FILE* file = fdopen(ends[1], "w");
+  CHECK(file != NULL && setvbuf(file, NULL, _IONBF, 0) == 0 && fputc('x', file) == EOF);
+  sched_yield();
+  CHECK(count == ++seen);
+  wait_for_handler();
+  fclose(file);
+  // Some of it may have been written.
+  CHECK(pipe(ends) == 0 && pthread_create(&t, NULL, fills, &ends[1]) == 0);
+  CHECK(read(ends[0], &byte, 1) == 1 && close(ends[0]) == 0);
+  CHECK(pthread_join(t, NULL) == 0 && count == ++seen);
+  wait_for_handler();
+
+  with(SIGPIPE, SIG_DFL, 0);
+  CHECK(pthread_sigmask(SIG_BLOCK, &sigpipe, NULL) == 0);
+  CHECK(write(ends[1], "x", 1) == -1 && errno == EPIPE);
+  CHECK(sigpending(&set) == 0 && sigismember(&set, SIGPIPE) == 1);
+  CHECK(sigtimedwait(&sigpipe, NULL, &now) == SIGPIPE);
+  CHECK(sigpending(&set) == 0 && sigismember(&set, SIGPIPE) == 0);
+  CHECK(sigtimedwait(&sigpipe, NULL, &now) == -1 && errno == EAGAIN);
+  CHECK(pthread_sigmask(SIG_UNBLOCK, &sigpipe, NULL) == 0);
+  fflush(stdout);
+  for (int i = 0; i < 2; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      CHECK(sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler == SIG_DFL);
+      CHECK(i == 1 || write(ends[1], "x", 1) == -1);
+      for (;;) pause();
+    }
+    if (i == 1) CHECK(kill(child, SIGPIPE) == 0);
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
+  }
+  with(SIGPIPE, SIG_IGN, 0);
+  CHECK(write(ends[1], "x", 1) == -1 && errno == EPIPE);
+  CHECK(sigaction(SIGPIPE, &before, NULL) == 0 && close(ends[1]) == 0 && close(pair[1]) == 0);
+  puts("SIGPIPE");
+}
+
 int main(void) {
   sem_init(&ran, 0, 0);
   kill_self();
@@ -389,6 +454,7 @@ int main(void) {
   alternate();
   exiting();
   contexts();
+  broken_pipes();
   beside();
   return 0;
 }
