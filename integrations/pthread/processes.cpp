@@ -98,14 +98,14 @@ auto wait_for_child(pid_t pid, F f) {
                           .interruptible = true,
                           .what = "child process"});
     }
+    if (self()->to_be_cancelled()) {  // first: it interrupts as a signal does
+      if (fd >= 0) godwit::io::close(fd);
+      end_by_cancel();
+    }
     if (w == waited::interrupted && handle_signals()) {
       if (fd >= 0) godwit::io::close(fd);
       errno = EINTR;
       return decltype(r)(-1);
-    }
-    if (self()->to_be_cancelled()) {
-      if (fd >= 0) godwit::io::close(fd);
-      end_by_cancel();
     }
   }
 }

@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include <semaphore.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
@@ -52,6 +54,17 @@ static void* in_recv(void* a) {
   char b;
   sem_post(&ready);
   recv(*(int*)a, &b, 1, 0);
+  return a;
+}
+static void* in_waitpid(void* a) {
+  sem_post(&ready);
+  CHECK(waitpid(*(pid_t*)a, NULL, 0) > 0);
+  return a;
+}
+static void* in_waitid(void* a) {
+  siginfo_t info;
+  sem_post(&ready);
+  CHECK(waitid(P_PID, (id_t) * (pid_t*)a, &info, WEXITED) == 0);
   return a;
 }
 static void* in_join(void* a) {
@@ -127,6 +140,15 @@ int main(void) {
   int pair[2];
   CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
   cancel("recv", in_recv, &pair[0]);
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(100);
+    for (;;) pause();
+  }
+  cancel("waitpid", in_waitpid, &child);
+  cancel("waitid", in_waitid, &child);
+  CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
   pthread_create(&t, NULL, in_sleep, NULL);
   sem_wait(&ready);
   cancel("pthread_join", in_join, &t);
