@@ -159,7 +159,7 @@ void lock_identity() noexcept {
 void unlock_identity() noexcept { lock_.store(0, std::memory_order_release); }
 
 void remember_threads() {
-  static std::vector<int> known;
+  static std::vector<int>& known = *new std::vector<int>;  // never destroyed: threads go on during exit
   if (list_threads(known)) known_ = &known;
 }
 

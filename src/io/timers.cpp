@@ -30,11 +30,19 @@ struct entry {
   timer* t;
 };
 
+/// Never destroyed: the drop-in's workers go on while exit destroys what is global.
+union kept {
+  constexpr kept() noexcept : heap() {}
+  ~kept() {}
+  std::vector<entry> heap;
+};
+constinit kept kept_;
+
 base::short_lock lock;
-std::vector<entry> heap;                   // W/R under lock
-std::atomic<std::uint64_t> next{never};    // deadline of heap[0]. W under lock, R all
-std::size_t cancellable = 0;               // of those in the heap. W/R under lock
-std::atomic<std::uint64_t> hastenings{0};  // W under lock, R all. CA5
+constinit std::vector<entry>& heap = kept_.heap;  // W/R under lock
+std::atomic<std::uint64_t> next{never};           // deadline of heap[0]. W under lock, R all
+std::size_t cancellable = 0;                      // of those in the heap. W/R under lock
+std::atomic<std::uint64_t> hastenings{0};         // W under lock, R all. CA5
 // of who waits for events; 0: nobody. W it (0 without the lock), who interrupts it
 std::atomic<std::uint64_t> sleeps_until{0};
 

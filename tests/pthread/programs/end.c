@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -76,6 +77,33 @@ static int broken_pipe(void) {
   return ends[1];
 }
 
+static int sleeping;
+static void* sleeps_often(void* a) {
+  __atomic_add_fetch(&sleeping, 1, __ATOMIC_SEQ_CST);
+  for (;;) usleep(500000);
+  return a;
+}
+/// The last that exit does lasts: it writes what is left in streams, here more than a pipe takes for a while.
+static void slow_end(void) {
+  static char buffer[1 << 20];
+  int ends[2], bytes = 0;
+  const pid_t writer = getpid();
+  CHECK(pipe(ends) == 0);
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    close(ends[1]);
+    while (bytes < 4096 && getppid() == writer)
+      CHECK(usleep(1000) == 0 && ioctl(ends[0], FIONREAD, &bytes) == 0);
+    usleep(300000);
+    while (read(ends[0], buffer, sizeof buffer) > 0) continue;
+    _exit(0);
+  }
+  FILE* to = fdopen(ends[1], "w");
+  CHECK(to != NULL && close(ends[0]) == 0 && setvbuf(to, buffer, _IOFBF, sizeof buffer) == 0);
+  for (int i = 0; i < 20000; ++i) fputs("more than a pipe takes\n", to);
+}
+
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   atexit(at_exit);
@@ -83,6 +111,15 @@ int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "return") == 0) {
     pthread_create(&t, NULL, forever, NULL);
+    return 3;
+  }
+  if (strcmp(mode, "return_busy") == 0) {
+    pthread_attr_t attr;
+    CHECK(pthread_attr_init(&attr) == 0 && pthread_attr_setstacksize(&attr, 64 << 10) == 0);
+    slow_end();
+    enum { threads = 10000 };  // their timers fill a mapping of their own, which is gone when it is freed
+    for (int i = 0; i < threads; ++i) CHECK(pthread_create(&t, &attr, sleeps_often, NULL) == 0);
+    while (__atomic_load_n(&sleeping, __ATOMIC_SEQ_CST) < threads) usleep(1000);
     return 3;
   }
   if (strcmp(mode, "pthread_exit") == 0) {
