@@ -7,6 +7,8 @@
 
 #include "io/events.hpp"
 
+#include "thread.hpp"
+
 namespace godwit::pthread {
 
 namespace {
@@ -58,7 +60,7 @@ constexpr detail::event_source source_{collect, deliver, interrupt, hasten};
 }  // namespace
 
 void resume_waiter(detail::waiter* w, detail::wakes by) noexcept {
-  if (detail::on_substrate_threads()) {
+  if (is_light() || detail::on_worker()) {
     detail::unpark(w, by);
     return;
   }

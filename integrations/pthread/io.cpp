@@ -23,6 +23,19 @@
 #include "wait.hpp"
 
 extern "C" [[noreturn]] void __chk_fail();
+GODWIT_REAL(read);
+GODWIT_REAL(write);
+GODWIT_REAL(readv);
+GODWIT_REAL(writev);
+GODWIT_REAL(recv);
+GODWIT_REAL(recvfrom);
+GODWIT_REAL(recvmsg);
+GODWIT_REAL(send);
+GODWIT_REAL(sendto);
+GODWIT_REAL(sendmsg);
+GODWIT_REAL(accept);
+GODWIT_REAL(accept4);
+GODWIT_REAL(connect);
 GODWIT_REAL(poll);
 GODWIT_REAL(ppoll);
 GODWIT_REAL(select);
@@ -75,15 +88,17 @@ bool has_time_limit(int fd, side at) noexcept {
   return d != nullptr && (d->state() & events::descriptor::watched) != 0 && d->timeout_ns(at) != 0;
 }
 
-/// @p f, a call on @p fd: a cancellation point that signals interrupt.
-template <class F>
-auto call(int fd, side at, F f) {
+/// A call on @p fd: a cancellation point that signals interrupt. OS threads make the C library's, @p plain,
+/// which is the same for them.
+template <class Plain, class Ours, class... Args>
+auto call(side at, Plain plain, Ours ours, int fd, Args... args) {
+  if (!is_light()) return plain(fd, args...);
   for (;;) {
     test_cancel();
-    decltype(f()) r{};
-    on_own_stack([&] { r = f(); });
-    if (r >= 0 || errno != EINTR || !is_light()) [[likely]] {
-      if (is_light() && self()->has_signals()) [[unlikely]] {
+    decltype(plain(fd, args...)) r{};
+    on_own_stack([&] { r = ours(fd, args...); });
+    if (r >= 0 || errno != EINTR) [[likely]] {
+      if (self()->has_signals()) [[unlikely]] {
         const int error = errno;
         handle_signals();
         errno = error;
@@ -208,45 +223,45 @@ using namespace godwit::pthread;
 namespace gio = godwit::io;
 
 GODWIT_EXPORT ssize_t read(int fd, void* to, std::size_t bytes) {
-  return call(fd, side::read, [=] { return gio::read(fd, to, bytes); });
+  return call(side::read, REAL(read), gio::read, fd, to, bytes);
 }
 GODWIT_EXPORT ssize_t write(int fd, const void* from, std::size_t bytes) {
-  return call(fd, side::write, [=] { return gio::write(fd, from, bytes); });
+  return call(side::write, REAL(write), gio::write, fd, from, bytes);
 }
 GODWIT_EXPORT ssize_t readv(int fd, const iovec* to, int count) {
-  return call(fd, side::read, [=] { return gio::readv(fd, to, count); });
+  return call(side::read, REAL(readv), gio::readv, fd, to, count);
 }
 GODWIT_EXPORT ssize_t writev(int fd, const iovec* from, int count) {
-  return call(fd, side::write, [=] { return gio::writev(fd, from, count); });
+  return call(side::write, REAL(writev), gio::writev, fd, from, count);
 }
 GODWIT_EXPORT ssize_t recv(int fd, void* to, std::size_t bytes, int flags) {
-  return call(fd, side::read, [=] { return gio::recv(fd, to, bytes, flags); });
+  return call(side::read, REAL(recv), gio::recv, fd, to, bytes, flags);
 }
 GODWIT_EXPORT ssize_t recvfrom(int fd, void* __restrict to, std::size_t bytes, int flags,
                                sockaddr* __restrict peer, socklen_t* __restrict peer_bytes) {
-  return call(fd, side::read, [=] { return gio::recvfrom(fd, to, bytes, flags, peer, peer_bytes); });
+  return call(side::read, REAL(recvfrom), gio::recvfrom, fd, to, bytes, flags, peer, peer_bytes);
 }
 GODWIT_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
-  return call(fd, side::read, [=] { return gio::recvmsg(fd, message, flags); });
+  return call(side::read, REAL(recvmsg), gio::recvmsg, fd, message, flags);
 }
 GODWIT_EXPORT ssize_t send(int fd, const void* from, std::size_t bytes, int flags) {
-  return call(fd, side::write, [=] { return gio::send(fd, from, bytes, flags); });
+  return call(side::write, REAL(send), gio::send, fd, from, bytes, flags);
 }
 GODWIT_EXPORT ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
                              socklen_t peer_bytes) {
-  return call(fd, side::write, [=] { return gio::sendto(fd, from, bytes, flags, peer, peer_bytes); });
+  return call(side::write, REAL(sendto), gio::sendto, fd, from, bytes, flags, peer, peer_bytes);
 }
 GODWIT_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  return call(fd, side::write, [=] { return gio::sendmsg(fd, message, flags); });
+  return call(side::write, REAL(sendmsg), gio::sendmsg, fd, message, flags);
 }
 GODWIT_EXPORT int accept(int fd, sockaddr* __restrict peer, socklen_t* __restrict peer_bytes) {
-  return call(fd, side::read, [=] { return gio::accept(fd, peer, peer_bytes); });
+  return call(side::read, REAL(accept), gio::accept, fd, peer, peer_bytes);
 }
 GODWIT_EXPORT int accept4(int fd, sockaddr* __restrict peer, socklen_t* __restrict peer_bytes, int flags) {
-  return call(fd, side::read, [=] { return gio::accept4(fd, peer, peer_bytes, flags); });
+  return call(side::read, REAL(accept4), gio::accept4, fd, peer, peer_bytes, flags);
 }
 GODWIT_EXPORT int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) {
-  return call(fd, side::write, [=] { return gio::connect(fd, peer, peer_bytes); });
+  return call(side::write, REAL(connect), gio::connect, fd, peer, peer_bytes);
 }
 GODWIT_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
   if (!is_light()) return REAL(poll)(fds, count, timeout_ms);

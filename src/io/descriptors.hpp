@@ -111,7 +111,7 @@ descriptor* descriptor_of(int fd) noexcept;
 
 /// The descriptor, where the caller may be suspended. Null: make the system call.
 inline descriptor* managed(int fd) noexcept {
-  return godwit::detail::on_substrate_threads() ? descriptor_of(fd) : nullptr;
+  return godwit::detail::on_worker() ? descriptor_of(fd) : nullptr;
 }
 
 /// Does any thread wait for a descriptor? Any worker; one load.

@@ -26,7 +26,7 @@ using events::raw;
 using events::side;
 using events::suspension;
 using events::waiting;
-using godwit::detail::on_substrate_threads;
+using godwit::detail::on_worker;
 
 constexpr std::uint64_t for_ever = 0;
 
@@ -164,7 +164,7 @@ int poll(pollfd* fds, nfds_t count, int timeout_ms) noexcept {
 }
 
 int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) noexcept {
-  if (!on_substrate_threads()) {
+  if (!on_worker()) {
     timespec t = timeout != nullptr ? *timeout : timespec{};
     return int_with_errno(raw(SYS_ppoll, fds, count, timeout != nullptr ? &t : nullptr, mask, 8));
   }
@@ -175,7 +175,7 @@ int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* ma
 }
 
 int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeval* timeout) noexcept {
-  if (!on_substrate_threads() || count < 0 || count > FD_SETSIZE) {
+  if (!on_worker() || count < 0 || count > FD_SETSIZE) {
     timespec t = timeout != nullptr ? timespec{timeout->tv_sec, timeout->tv_usec * 1000} : timespec{};
     const long n =
         raw(SYS_pselect6, count, readable, writable, except, timeout != nullptr ? &t : nullptr, nullptr);
@@ -204,7 +204,7 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeva
 
 int epoll_wait(int fd, epoll_event* events, int most, int timeout_ms) noexcept {
   const auto look = [=](int ms) { return raw(SYS_epoll_pwait, fd, events, most, ms, nullptr, 0); };
-  if (!on_substrate_threads() || timeout_ms == 0) return int_with_errno(look(timeout_ms));
+  if (!on_worker() || timeout_ms == 0) return int_with_errno(look(timeout_ms));
   pollfd p{fd, POLLIN, 0};
   return int_with_errno(look_until(&p, 1,
                                    timeout_ms > 0 ? after(std::int64_t{timeout_ms} * 1'000'000) : for_ever,
@@ -220,7 +220,7 @@ void detail::sleep_ns(std::int64_t ns) noexcept {
 }
 
 int nanosleep(const timespec* time, timespec* left) noexcept {
-  if (!on_substrate_threads()) return int_with_errno(raw(SYS_nanosleep, time, left));
+  if (!on_worker()) return int_with_errno(raw(SYS_nanosleep, time, left));
   if (is_bad(*time)) return int_with_errno(-EINVAL);
   detail::sleep_ns(ns_of(*time));
   return 0;

@@ -223,7 +223,7 @@ bool stop_timer(timer* t) noexcept {
 
 namespace {
 bool sleep_by(void (*start)(timer*) noexcept, std::uint64_t deadline_ns, const place& where) noexcept {
-  if (!on_substrate_threads()) return false;
+  if (!on_worker()) return false;
   suspension w;
   timer t{deadline_ns, end_wait, &w};
   start(&t);

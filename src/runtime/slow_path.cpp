@@ -250,6 +250,7 @@ void* new_stack() noexcept {
 }
 void free_stack(void* top) noexcept { this_worker().free_stack(top); }
 
+bool on_worker() noexcept { return on_substrate_threads() && runtime::caller_is_worker(); }
 bool park(publish_fn* publish, void* arg, wakes by, const char* what, const place& where) noexcept {
   need_substrate_threads(what);
   if (!runtime::caller_is_worker())

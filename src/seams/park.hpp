@@ -11,6 +11,11 @@
 
 namespace godwit::detail {
 
+/// on_substrate_threads(), and not an OS thread that a thread of the run started: on x86-64 that has its
+/// worker's register, and must neither wait nor wake as that worker. Cost: some nanoseconds; a system call
+/// where the caller's stack is no thread's.
+bool on_worker() noexcept;
+
 /// Called once the thread is completely saved, on another stack: make @p self known to who will wake it, and
 /// let go of the lock that protects this (not before: it may run elsewhere at once). False: there is nothing
 /// to wait for any more, the thread goes on. Must not block, throw, or touch the thread's stack after @p self

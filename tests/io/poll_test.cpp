@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <sys/epoll.h>
+#include <thread>
 
 namespace {
 
@@ -156,6 +157,29 @@ TEST(poll, the_programs_own_epoll) {
     }
     writer.join();
     io::close(e);
+  });
+}
+
+// An OS thread that a thread starts has its worker's register on x86-64. It waits by itself all the same.
+TEST(poll, an_os_thread_of_the_programs_own) {
+  on_threads([] {
+    a_pipe p;
+    std::atomic<bool> over{false};
+    std::thread other([&p, &over] {
+      char c = 0;
+      EXPECT_EQ(io::read(p[0], &c, 1), 1);
+      io::usleep(100);
+      io::sleep_for(std::chrono::microseconds(100));
+      pollfd f{p[0], POLLIN, 0};
+      EXPECT_EQ(io::poll(&f, 1, 1), 0);
+      timeval t{0, 100};
+      EXPECT_EQ(io::select(0, nullptr, nullptr, nullptr, &t), 0);
+      over.store(true);
+    });
+    io::usleep(10'000);
+    EXPECT_EQ(io::write(p[1], "x", 1), 1);
+    while (!over.load()) io::usleep(1000);
+    other.join();
   });
 }
 
