@@ -198,7 +198,7 @@ long receive(int fd, descriptor& d, void* to, std::size_t bytes, int flags, sock
     if (n < 0) return done != 0 ? done : n;
     done += n;
     if ((flags & MSG_WAITALL) == 0 || (flags & MSG_PEEK) != 0 || n == 0 ||
-        static_cast<std::size_t>(done) == bytes || (d.state() & descriptor::nonblocking) != 0)
+        static_cast<std::size_t>(done) == bytes || d.refuses_to_wait(fd))
       return done;
     int type = 0;
     socklen_t size = sizeof type;
@@ -376,7 +376,7 @@ ssize_t recvmsg(int fd, msghdr* message, int flags) noexcept {
         return (flags & ~(MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)) == 0 && static_cast<std::size_t>(got) < all;
       });
   if (n > 0 && (flags & MSG_WAITALL) != 0 && (flags & MSG_PEEK) == 0 && static_cast<std::size_t>(n) < all &&
-      (d->state() & descriptor::nonblocking) == 0) {
+      !d->refuses_to_wait(fd)) {
     rest_of rest(asked.msg_iov, static_cast<int>(asked.msg_iovlen));
     rest.advance(static_cast<std::size_t>(n));
     while (!rest.empty()) {
@@ -435,7 +435,7 @@ int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) noexcept {
   long n = without_waiting(fd, *d, [&] { return raw(SYS_connect, fd, peer, peer_bytes); });
   for (std::int64_t pause = 100'000; n == -EAGAIN; pause = std::min<std::int64_t>(pause * 2, 10'000'000)) {
     // A local socket whose peer's queue is full: no event tells when there is room.
-    if (d->watch(fd) != 0 || (d->state() & descriptor::nonblocking) != 0) break;
+    if (d->watch(fd) != 0 || d->refuses_to_wait(fd)) break;
     detail::sleep_ns(pause);
     n = without_waiting(fd, *d, [&] { return raw(SYS_connect, fd, peer, peer_bytes); });
   }

@@ -27,6 +27,35 @@ using events::raw;
 #endif
 constexpr unsigned range_unshare = 2, range_cloexec = 4;
 
+/// f(), which ends what @p fd stands for. What is known of it is forgotten before, so that who waits is told,
+/// and after: somebody may have looked in between.
+template <class F>
+int replace(int fd, F f) noexcept {
+  descriptor* d = managed(fd);
+  const auto forget = [d](bool closed) {
+    if (d != nullptr && d->state() % descriptor::one_event != 0) d->forget(closed);
+  };
+  forget(true);
+  events::delay();
+  const long r = f();
+  forget(false);  // others may have the number already
+  return int_with_errno(r);
+}
+
+/// All but those that workers sleep in.
+long close_others(unsigned first, unsigned last, unsigned flags) noexcept {
+  const auto [low, high] = events::ours();
+  long result = 0;
+  for (const int own : {low, high}) {
+    const auto number = static_cast<unsigned>(own);
+    if (own < 0 || number < first || number > last) continue;
+    if (number > first) result = raw(SYS_close_range, long{first}, long{number - 1}, long{flags});
+    if (number == last || result < 0) return result;
+    first = number + 1;
+  }
+  return raw(SYS_close_range, long{first}, long{last}, long{flags});
+}
+
 }  // namespace
 
 int close(int fd) noexcept {
@@ -34,31 +63,23 @@ int close(int fd) noexcept {
   // Of somebody that closes all numbers: there is no such descriptor for it.
   if (events::is_ours(fd)) [[unlikely]]
     return int_with_errno(-EBADF);
-  if (descriptor* d = managed(fd); d != nullptr && d->state() % descriptor::one_event != 0) d->forget(true);
-  return int_with_errno(events::raw_close(fd));
+  return replace(fd, [=] { return events::raw_close(fd); });
 }
 
 int close_range(unsigned first, unsigned last, unsigned flags) noexcept {
   if (first > last || (flags & ~range_cloexec) != 0) {
-    if ((flags & range_unshare) != 0 && godwit::detail::on_substrate_threads())
-      return int_with_errno(-EINVAL);
+    if ((flags & range_unshare) != 0 && godwit::detail::on_worker()) return int_with_errno(-EINVAL);
     return int_with_errno(raw(SYS_close_range, long{first}, long{last}, long{flags}));
   }
-  if (flags == 0 && godwit::detail::on_substrate_threads()) {
+  const bool forgets = flags == 0 && godwit::detail::on_worker();
+  if (forgets) {
     // now, not by another worker meanwhile: its descriptors would not be known as ours yet
     events::prepare();
-    events::forget_descriptors(first, last);
+    events::forget_descriptors(first, last, true);
   }
-  const auto [low, high] = events::ours();
-  long result = 0;
-  for (const int own : {low, high}) {
-    const auto number = static_cast<unsigned>(own);
-    if (own < 0 || number < first || number > last) continue;
-    if (number > first) result = raw(SYS_close_range, long{first}, long{number - 1}, long{flags});
-    if (number == last || result < 0) return int_with_errno(result);
-    first = number + 1;
-  }
-  return int_with_errno(raw(SYS_close_range, long{first}, long{last}, long{flags}));
+  const long result = close_others(first, last, flags);
+  if (forgets) events::forget_descriptors(first, last, false);  // as in replace
+  return int_with_errno(result);
 }
 
 void closefrom(int first) noexcept {
@@ -74,10 +95,8 @@ int dup3(int from, int to, int flags) noexcept {
   const events::none_in_the_making hold;
   if (events::is_ours(to) && from != to) [[unlikely]]
     return int_with_errno(-EBUSY);
-  if (descriptor* d = from != to ? managed(to) : nullptr;
-      d != nullptr && d->state() % descriptor::one_event != 0)
-    d->forget(true);
-  return int_with_errno(raw(SYS_dup3, from, to, flags));
+  const auto call = [=] { return raw(SYS_dup3, from, to, flags); };
+  return from != to ? replace(to, call) : int_with_errno(call());
 }
 
 int dup2(int from, int to) noexcept {

@@ -91,6 +91,12 @@ int descriptor::control(int operation, int fd, std::uint64_t state) noexcept {
   return static_cast<int>(-raw(SYS_epoll_ctl, epoll(), operation, fd, &e));
 }
 
+/// Its flags (F_GETFL), or -errno.
+long descriptor::mode_of(int fd) noexcept {
+  const std::lock_guard not_changed_now(mode);  // by a call of ours, for its length
+  return raw(SYS_fcntl, fd, F_GETFL);
+}
+
 int descriptor::watch_locked(int fd) noexcept {
   if ((state() & watched) != 0) return 0;
   prepare();
@@ -99,12 +105,8 @@ int descriptor::watch_locked(int fd) noexcept {
   if (error == EEXIST) error = control(EPOLL_CTL_MOD, fd, 0);
   if (error != 0) return error;
   std::uint64_t bits = watched | readable | writable;
-  long mode;
-  {
-    const std::lock_guard not_changed_now(this->mode);  // by a call of ours, for its length
-    mode = raw(SYS_fcntl, fd, F_GETFL);
-  }
-  if (mode >= 0 && (mode & O_NONBLOCK) != 0) bits |= nonblocking;
+  const long flags = mode_of(fd);
+  if (flags >= 0 && (flags & O_NONBLOCK) != 0) bits |= nonblocking;
   int protocol = 0;
   socklen_t size = sizeof protocol;
   if (raw(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0) {
@@ -123,7 +125,7 @@ int descriptor::watch_locked(int fd) noexcept {
   } else {
     bits |= other;
     struct stat what;
-    if (fstat(fd, &what) == 0 && S_ISFIFO(what.st_mode) && (mode & O_DIRECT) == 0) bits |= drains;
+    if (fstat(fd, &what) == 0 && S_ISFIFO(what.st_mode) && (flags & O_DIRECT) == 0) bits |= drains;
     timeout_us_[0] = timeout_us_[1] = 0;
   }
   learn(bits);
@@ -143,15 +145,29 @@ int descriptor::want_out(int fd) noexcept {
   return control(EPOLL_CTL_MOD, fd, watched_out);
 }
 
+bool descriptor::refuses_to_wait(int fd, woken& to) noexcept {
+  if ((state() & nonblocking) == 0) return false;
+  const long flags = mode_of(fd);
+  if (flags >= 0 && (flags & O_NONBLOCK) != 0) return true;
+  forget_locked(false, to);
+  return false;
+}
+bool descriptor::refuses_to_wait(int fd) noexcept {
+  woken to;
+  const std::lock_guard hold(lock_);
+  return refuses_to_wait(fd, to);
+}
+
 int descriptor::await(int fd, side at, std::uint64_t before, const char* what,
                       std::uint64_t deadline_ns) noexcept {
   suspension s;
   waiting w{.who = &s, .at = at, .takes = true};
   {
+    woken to;
     const std::lock_guard hold(lock_);
     if (const int error = watch_locked(fd); error != 0) return error;
+    if ((state() & nonblocking) != 0) return refuses_to_wait(fd, to) ? EAGAIN : 0;
     const std::uint64_t now = state();
-    if ((now & nonblocking) != 0) return EAGAIN;
     if (at == side::write && want_out(fd) != 0) return 0;  // closed or replaced: the call will tell
     if (now / one_event != before / one_event) return 0;   // DS2
     state_.fetch_and(~flag(at), std::memory_order_relaxed);
@@ -307,12 +323,12 @@ void check_descriptors(std::uint64_t now) noexcept {
                       std::memory_order_relaxed);
 }
 
-void forget_descriptors(unsigned first, unsigned last) noexcept {
+void forget_descriptors(unsigned first, unsigned last, bool closed) noexcept {
   const unsigned end = chunks_end.load(std::memory_order_seq_cst) << chunk_bits;
   for (unsigned fd = first; fd <= last && fd < end; ++fd)
     if (descriptor* chunk = chunks[fd >> chunk_bits].load(std::memory_order_acquire)) {
       descriptor& d = chunk[fd & ((1u << chunk_bits) - 1)];
-      if (d.state() % descriptor::one_event != 0) d.forget(true);
+      if (d.state() % descriptor::one_event != 0) d.forget(closed);
     } else {
       fd |= (1u << chunk_bits) - 1;
     }

@@ -72,6 +72,10 @@ class alignas(64) descriptor {
   int enlist(int fd, waiting& w) noexcept;
   void leave(waiting& w) noexcept;
 
+  /// The program has made it so (O_NONBLOCK). Where that was learned the kernel is asked again: nobody who is
+  /// not to wait does, so no check would find that the number is another file's by now.
+  bool refuses_to_wait(int fd) noexcept;
+
   /// Nothing known is true any more. @p closed: who waits gives up; else it tries again.
   void forget(bool closed) noexcept;
   void happened(std::uint32_t generation, std::uint32_t what) noexcept;
@@ -93,7 +97,9 @@ class alignas(64) descriptor {
   void put(waiting& w) noexcept;
   void take_out(waiting& w) noexcept;
   void wake_next(side at) noexcept;
+  long mode_of(int fd) noexcept;
   class woken;
+  bool refuses_to_wait(int fd, woken& to) noexcept;  // under the lock
   void forget_locked(bool closed, woken& to) noexcept;
   bool any_waits() const noexcept { return lists_[0].first != nullptr || lists_[1].first != nullptr; }
 
@@ -122,8 +128,8 @@ void descriptor_event(std::uint64_t tag, std::uint32_t what) noexcept;
 /// worker that collected.
 bool descriptors_want_a_check(std::uint64_t now) noexcept;
 void check_descriptors(std::uint64_t now) noexcept;
-/// All of first ... last are about to be closed.
-void forget_descriptors(unsigned first, unsigned last) noexcept;
+/// What is known of first ... last is true no more, see descriptor::forget.
+void forget_descriptors(unsigned first, unsigned last, bool closed) noexcept;
 /// Forget all: the run is over.
 void clear_descriptors() noexcept;
 

@@ -1,5 +1,6 @@
 // Who closes all that it did not open, and others that change descriptors under threads that use them.
 // test: timeout=180
+#include "io/descriptors.hpp"
 #include "io/events.hpp"
 #include "io/io_runs.hpp"
 
@@ -165,6 +166,62 @@ TEST(closing, a_replaced_file_is_noticed_though_others_come_and_go) {
         EXPECT_EQ(reader.join(), 'z');
       },
       threads(2));
+}
+
+// One who polls a number while it is closed may look once more before it is free. Nothing that it learns then
+// is kept for the next file.
+TEST(closing, what_is_learned_while_it_is_closed_is_forgotten) {
+  on_threads([] {
+    for (int i = 0; i < 100; ++i) {
+      a_socketpair s;
+      const int fd = s[0];
+      auto poller = gw::spawn([fd] {
+        pollfd f{fd, POLLIN, 0};
+        EXPECT_EQ(io::poll(&f, 1, -1), 1);
+        EXPECT_EQ(f.revents, POLLNVAL);
+      });
+      io::usleep(200);
+      s.close(0);
+      EXPECT_EQ(godwit::events::descriptor_of(fd)->state() % godwit::events::descriptor::one_event, 0u);
+      poller.join();
+    }
+  });
+}
+
+// A non-blocking file that others closed: nobody waits for it, so no check finds that another has its number.
+TEST(closing, a_blocking_file_in_the_place_of_a_non_blocking_one) {
+  on_threads([] {
+    char b[10] = {};
+    for (const bool sockets : {false, true}) {
+      std::array<int, 2> before{}, after{};
+      if (sockets) {
+        ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, before.data()), 0);
+        ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, after.data()), 0);
+      } else {
+        ASSERT_EQ(::pipe2(before.data(), O_NONBLOCK), 0);
+        ASSERT_EQ(::pipe(after.data()), 0);
+      }
+      const int fd = before[0];
+      EXPECT_EQ(io::read(fd, b, 1), -1);
+      EXPECT_EQ(io::error(), EAGAIN);
+      ASSERT_EQ(::syscall(SYS_dup3, after[0], fd, 0), fd);  // behind our back
+      auto writer = gw::spawn([&after, sockets] {
+        io::usleep(5000);
+        EXPECT_EQ(io::write(after[1], "abc", 3), 3);
+        io::usleep(5000);
+        if (sockets) {
+          EXPECT_EQ(io::write(after[1], "defg", 4), 4);
+        }
+      });
+      if (sockets) {
+        EXPECT_EQ(io::recv(fd, b, 7, MSG_WAITALL), 7);
+      } else {
+        EXPECT_EQ(io::read(fd, b, 7), 3) << io::error();
+      }
+      writer.join();
+      for (const int all : {fd, before[1], after[0], after[1]}) io::close(all);
+    }
+  });
 }
 
 // Longer than nanoseconds can count: not over at once.
