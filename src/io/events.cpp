@@ -3,6 +3,7 @@
 #include "io/events.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <mutex>
@@ -25,9 +26,10 @@ namespace {
 constexpr int most_events = 256;
 constexpr std::uint64_t interrupt_tag = ~std::uint64_t{0};
 
-// From before to after a run.
-std::atomic<int> epoll_{-1};  // W under making, R all
-std::atomic<int> wake_{-1};   // an eventfd. W under making, before epoll_; R all
+// Both: a descriptor, from when it is made to after the run.
+constexpr int not_made = -1, no_run = -2;  // no_run: none will be made
+std::atomic<int> epoll_{no_run};           // W under making, and begin_run and close_ours; R all
+std::atomic<int> wake_{not_made};          // an eventfd. W under making, before epoll_; R all
 base::short_lock making;
 std::uint32_t delay_us_ = 0;  // W before a run
 
@@ -157,16 +159,25 @@ std::pair<int, int> ours() noexcept {
 }
 
 void close_ours() noexcept {
-  for (std::atomic<int>* own : {&epoll_, &wake_})
-    if (const int fd = own->exchange(-1, std::memory_order_seq_cst); fd >= 0) raw(SYS_close, fd);
+  for (const int fd : {epoll_.exchange(no_run, std::memory_order_seq_cst),
+                       wake_.exchange(not_made, std::memory_order_seq_cst)})
+    if (fd >= 0) raw(SYS_close, fd);
   making.forget_holder();
 }
 
-none_in_the_making::none_in_the_making() noexcept : held_(epoll_.load(std::memory_order_acquire) < 0) {
+none_in_the_making::none_in_the_making() noexcept
+    : held_(epoll_.load(std::memory_order_acquire) == not_made),
+      blocks_(held_ && !godwit::detail::on_worker()) {
+  if (blocks_) {  // a handler may close descriptors, too
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
   if (held_) making.lock();
 }
 none_in_the_making::~none_in_the_making() {
   if (held_) making.unlock();
+  if (blocks_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 void prepare() noexcept {
@@ -208,6 +219,7 @@ void delay() noexcept {
 
 void begin_run(std::uint32_t delay_us) noexcept {
   end_run();
+  epoll_.store(not_made, std::memory_order_seq_cst);
   delay_us_ = delay_us;
 }
 

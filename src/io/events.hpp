@@ -3,6 +3,7 @@
 
 #include "seams/park.hpp"
 
+#include <csignal>
 #include <cstdint>
 #include <utility>
 
@@ -20,7 +21,8 @@ void end_run() noexcept;
 /// does.
 void prepare() noexcept;
 /// While it lives, prepare() of other threads makes none: until these have their high numbers, who closes all
-/// numbers might close them. Not to be held over a suspension. One load once they are made.
+/// numbers might close them. Not to be held over a suspension. One load once they are made, and where no run
+/// is: outside, and in a forked child, closing stays as safe in handlers of signals as the system call.
 class none_in_the_making {
  public:
   none_in_the_making() noexcept;
@@ -29,6 +31,8 @@ class none_in_the_making {
 
  private:
   bool held_;
+  bool blocks_;  ///< all signals: the caller is no worker
+  sigset_t before_;
 };
 /// Let the worker that waits for events come back.
 void interrupt() noexcept;
@@ -42,7 +46,7 @@ int epoll() noexcept;
 bool is_ours(int fd) noexcept;
 /// Both, the lower first; -1: not there.
 std::pair<int, int> ours() noexcept;
-/// After a run; and in a forked child that is no worker: their numbers are free again.
+/// After a run; and in a forked child that is no worker: their numbers are free again, and none are made.
 void close_ours() noexcept;
 
 }  // namespace godwit::events

@@ -13,6 +13,7 @@
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "heap/heap.hpp"
+#include "io/events.hpp"
 #include "runtime/family.hpp"
 #include "runtime/faults.hpp"
 #include "runtime/shared_objects.hpp"
@@ -86,6 +87,7 @@ void after_in_parent() noexcept {
 }
 
 void after_in_child() noexcept {
+  events::close_ours();
   const bool by_worker = detail::hot().owner != nullptr;  // else another OS thread, or no worker is here
   if (!by_worker && (!is_worker_ || forked_)) {
     interrupt_guard::after_fork_in_child(forks_worker_);

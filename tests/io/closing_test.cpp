@@ -6,7 +6,10 @@
 
 #include <atomic>
 #include <climits>
+#include <csignal>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 
 namespace {
 
@@ -222,6 +225,44 @@ TEST(closing, a_blocking_file_in_the_place_of_a_non_blocking_one) {
       for (const int all : {fd, before[1], after[0], after[1]}) io::close(all);
     }
   });
+}
+
+volatile std::sig_atomic_t handled_ = 0;
+// Outside a run closing is what the system call is, safe in handlers.
+TEST(closing, in_handlers_of_signals) {
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = [](int) {
+    io::close(::open("/dev/null", O_RDONLY));
+    handled_ = handled_ + 1;
+  };
+  const itimerval often{{0, 50}, {0, 50}}, never{};
+  ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &often, nullptr), 0);
+  while (handled_ < 2000) io::close(::open("/dev/null", O_RDONLY));
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &never, nullptr), 0);
+  ASSERT_EQ(::sigaction(SIGALRM, &before, nullptr), 0);
+}
+
+// It has no workers: what these slept in is closed, and another worker that closed something meanwhile is not
+// waited for.
+TEST(closing, in_a_forked_child) {
+  gw::run<void>(
+      [] {
+        godwit::events::prepare();
+        const std::pair<int, int> ours = godwit::events::ours();
+        ASSERT_GE(ours.first, 0);
+        const pid_t child = ::fork();
+        if (child == 0) {
+          const bool free = ::fcntl(ours.first, F_GETFD) == -1 && ::fcntl(ours.second, F_GETFD) == -1;
+          const int fd = ::dup(0);
+          ::_exit(free && io::dup2(fd, ours.first) == ours.first && io::close(ours.first) == 0 ? 0 : 1);
+        }
+        int status = -1;
+        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+      },
+      threads(2));
 }
 
 // Longer than nanoseconds can count: not over at once.

@@ -3,7 +3,9 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +42,21 @@ static void all_numbers_are_free(void) {
   for (int fd = 3; fd < end; ++fd) CHECK(close(fd) == 0);
 }
 
+static volatile sig_atomic_t handled;
+static void closes(int signal) {
+  (void)signal;
+  close(open("/dev/null", O_RDONLY));
+  ++handled;
+}
+/// Handlers may close, whatever they interrupt.
+static void in_handlers(void) {
+  struct sigaction action = {.sa_handler = closes};
+  const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+  CHECK(sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &often, NULL) == 0);
+  while (handled < 2000) close(open("/dev/null", O_RDONLY));
+  CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+}
+
 int main(void) {
   CHECK(close(0) == 0);
   CHECK(open("/dev/null", O_RDWR) == 0);  // the lowest, as programs expect
@@ -64,6 +81,7 @@ int main(void) {
       else
         one_by_one();
       all_numbers_are_free();
+      in_handlers();
       works(how == 0 ? "closefrom in a child" : "one by one in a child");
       _exit(0);
     }
