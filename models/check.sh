@@ -240,7 +240,7 @@ runs() {
     echo "fail|each_worker|-D$m|$small|-m1000000"
   done
   for m in COUNT_LATE NOT_TAKEN_BACK TWO_STEPS ABOVE_LATE KEEPS_WAITS "LOOK_AGAIN -DOUTSIDER" LIST_LATE DETACH_WITHOUT_CAS \
-    "NUMBER_LATE -DOUTSIDER" SPAN_OVER; do
+    "NUMBER_LATE -DOUTSIDER" SPAN_OVER LINK_NOT_AWAITED; do
     echo "fail|tally|-D$m|$small|-m1000000"
   done
   for m in STAMP_AFTER NO_ACQUIRE_WHEN_EMPTY; do

@@ -9,7 +9,7 @@
  * it frees the tally. Every member fails: its record is in the tally's list, which the owner takes.
  * A record has one word for the number of a part and, with --godwit-span, for the longest chain of who ends.
  * Asserted: whoever comes out of wait finds all members ended that it spawned and that these spawned, and their
- * failures in the list, each with its number; nobody touches a tally or a record that was freed. Invalid end state:
+ * failures in the list, each with its number and its link; nobody touches a tally or a record that was freed. Invalid end state:
  * a wait without end.
  *
  * Mutants, must FAIL: COUNT_LATE (a part is counted after its record names the tally), NOT_TAKEN_BACK (one that has
@@ -17,7 +17,8 @@
  * mark that somebody waits), KEEPS_WAITS (the last one leaves the mark), LOOK_AGAIN (the last one looks at the mark
  * after its subtraction), LIST_LATE (counted off before its failure is in the list), DETACH_WITHOUT_CAS, NUMBER_LATE
  * (a part has its number after its record names the tally), SPAN_OVER (who ends writes its span over the number, and
- * puts the number back if it was detached by then).
+ * puts the number back if it was detached by then), LINK_NOT_AWAITED (the link to the failure before is under way to
+ * another host while the list gets its new head).
  */
 #ifndef PHASES
 #define PHASES 2
@@ -35,6 +36,7 @@
 
 byte state[N];
 bit  begun[N], ended[N], spawned[N], listed[N], gone[N];
+bit  linked[N];            /* the record names the one that failed before it */
 byte word[N];              /* 0, or: */
 #define NUMBER 1
 #define SPAN 2
@@ -42,6 +44,18 @@ byte count;                /* of the tally */
 bit  above, told, freed;   /* what is above is written; the owner is let go */
 
 #define TOUCH assert(!freed)
+
+#ifdef LINK_NOT_AWAITED
+bit wire[N];
+active proctype net() {
+  byte i;
+end:
+  do
+  :: i < N -> if :: wire[i] -> atomic { wire[i] = 0; linked[i] = 1 } :: freed fi; i++
+  :: else -> break
+  od
+}
+#endif
 
 inline count_off() {
 #ifdef TWO_STEPS
@@ -71,6 +85,11 @@ inline count_off() {
 inline end_part(m) {
 #ifdef LIST_LATE
   count_off();
+#endif
+#ifdef LINK_NOT_AWAITED
+  wire[m] = 1;
+#else
+  linked[m] = 1;                                                               /* TY5 */
 #endif
   atomic { TOUCH; assert(!gone[m] && !listed[m]); listed[m] = 1 };               /* TY3 */
 #ifndef LIST_LATE
@@ -104,7 +123,7 @@ inline detach_into(m) {
 #ifndef NOT_TAKEN_BACK
      end_part(m)
 #else
-     atomic { listed[m] = 1 }
+     atomic { linked[m] = 1; listed[m] = 1 }
 #endif
   fi;
   was = 0
@@ -179,7 +198,7 @@ inline take_failed() {
     TOUCH;
     i = 0;
     do
-    :: i < N -> if :: listed[i] -> assert(word[i] == NUMBER); listed[i] = 0; gone[i] = 1 :: else fi; i++
+    :: i < N -> if :: listed[i] -> assert(word[i] == NUMBER && linked[i]); listed[i] = 0; gone[i] = 1 :: else fi; i++
     :: else -> break
     od;
     i = 0

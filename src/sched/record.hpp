@@ -45,8 +45,9 @@ struct record : object {
   std::uintptr_t spawned_at;
   union {
     std::uint64_t
-        done_ns;      ///< when it was completed; 0 if that did not go through finish. W child before JN1
-    ref next_failed;  ///< in the list of a tally: the part that failed before it. W who adds it, before
+        done_ns;  ///< when it was completed; 0 if that did not go through finish. W child before JN1
+    /// in the list of a tally: the part that failed before it. W who adds it, before (TY5)
+    ref next_failed;
   };
   union {
     /// with options::span: longest chain up to the end of the child; of a thread that begins later, up to its

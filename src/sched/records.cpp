@@ -257,6 +257,8 @@ void join_records::end_part(ref r, ref tally) noexcept {
   std::uint64_t before = here_.net.remote_load(home, list, std::memory_order_relaxed);
   do {
     here_.net.remote_put(ref_worker(r), &here_.home<record>(r)->next_failed, &before, sizeof before);
+    // TY5: the list is at another home, and nothing is promised between two
+    if (!here_.is_near(r)) here_.net.far().fence(ref_worker(r));
   } while (!here_.net.remote_compare_exchange(home, list, before, r));  // TY3
 }
 
@@ -271,7 +273,7 @@ ref join_records::take_failed(ref tally) noexcept {
 join_records::failed_part join_records::look_at_failed(ref r) const noexcept {
   const record* there = here_.home<record>(r);
   failed_part is{};
-  here_.net.remote_get(ref_worker(r), &is.next, &there->next_failed, sizeof is.next);
+  here_.net.remote_get(ref_worker(r), &is.next, &there->next_failed, sizeof is.next);  // TY5
   here_.net.remote_get(ref_worker(r), &is.number, &there->part, sizeof is.number);
   is.number &= ~is_part;
   return is;

@@ -130,6 +130,44 @@ TEST(join_elsewhere, who_completes_a_record_knows_the_result_it_published_for_it
   EXPECT_EQ(reads, 3);
 }
 
+// Between two other hosts requests have no order.
+TEST(join_elsewhere, a_part_that_failed_has_its_link_before_it_is_in_the_list) {
+  host all{1, 3};
+  join_records mine{all.here(0), all.heap_of(0)};
+  others rest{all};
+  const auto at = [](std::uint32_t worker, std::uint64_t offset) {
+    return godwit::transport::make_ref(worker_no{worker}, offset);
+  };
+  const ref part = at(1, 64), tally = at(2, 64), earlier = at(2, 256), faster = at(2, 512);
+  using far_words::op;
+  std::vector<std::pair<op, std::uint32_t>> asked;
+  std::vector<ref> links;
+  int tries = 0;
+  rest.answer = [&](far_words::entry& e) {
+    if (e.head.what == op::call) {
+      ASSERT_EQ(e.head.a, call_no::read_record);
+      result_words result{};
+      result.kind = outcome::error;
+      e.head.result = 1;
+      e.head.info = sizeof result;
+      return static_cast<void>(std::memcpy(e.data, &result, sizeof result));
+    }
+    asked.emplace_back(e.head.what, index(e.head.target));
+    if (e.head.what == op::put) std::memcpy(&links.emplace_back(), e.data, sizeof(ref));
+    if (e.head.what == op::load) e.head.result = earlier;
+    if (e.head.what == op::compare_exchange) e.head.result = tries++ == 0 ? faster : e.head.a;
+  };
+  mine.end_part(part, tally);
+  EXPECT_EQ(asked, (std::vector<std::pair<op, std::uint32_t>>{{op::load, 2},
+                                                              {op::put, 1},
+                                                              {op::fence, 1},
+                                                              {op::compare_exchange, 2},
+                                                              {op::put, 1},
+                                                              {op::fence, 1},
+                                                              {op::compare_exchange, 2}}));
+  EXPECT_EQ(links, (std::vector{earlier, faster}));
+}
+
 TEST_F(join, the_last_consumer_frees) {
   const int seven = 7;
   const ref r = mine.make_completed(outcome::value, &seven, sizeof seven);
