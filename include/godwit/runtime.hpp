@@ -143,7 +143,8 @@ void run_on_each_worker(const broadcast_task& task, detail::place where);
 }  // namespace detail
 
 /// Call `f()` once on every worker, as soon as each one spawns or idles; returns when all calls are done. f
-/// must be plain bytes and must not throw; it runs inside whatever thread the worker is executing. References
+/// must be plain bytes and must not throw. It runs inside whatever thread the worker is executing, or between
+/// two: a spawn, a yield or a wait in it ends the run with a line. (on_all makes threads instead.) References
 /// to the caller's locals are refused between processes (check_frames), in programs compiled by gcc. Workers
 /// hand the call on along a tree, to another host by way of the first worker there. Cost: one message per
 /// worker; there and back, a round trip per level of the tree. Meant for per-worker set-up and for reading

@@ -34,7 +34,7 @@ bool access::touch_here(const piece& p, F&& touch, bool counts) {
     return true;
   }
   const place here = p.place(net_);
-  const place_states allowed = detail::hot().checkouts != 0 ? still_here : is_here;  // MV6
+  const place_states allowed = detail::open_checkouts() != 0 ? still_here : is_here;  // MV6
   if (!in(here.use(allowed), allowed)) return false;
   touch();
   if (counts) here.count_near();
@@ -295,7 +295,7 @@ opened access::checkout(global_address at, std::uint64_t bytes, access_mode mode
 }
 
 bool access::use_all(global_address at, std::uint64_t bytes) {
-  const place_states allowed = detail::hot().checkouts != 0 ? still_here : is_here;  // MV6
+  const place_states allowed = detail::open_checkouts() != 0 ? still_here : is_here;  // MV6
   std::uint64_t pinned = 0;
   blocks_.each_piece(at, bytes, [&](const piece& p) {
     if (p.at != at + pinned || p.words == nullptr || !in(p.place(net_).use(allowed), allowed)) return;

@@ -46,7 +46,7 @@ move_result mover::pull(std::span<const byte_range> ranges, std::uint32_t to, st
 
 void mover::pull_at_random(global_address at) {
   random_ = random_ * 6364136223846793005 + 1442695040888963407 + net_.me();
-  if (random_ >> 61 != 0 || detail::hot().checkouts != 0) return;
+  if (random_ >> 61 != 0 || detail::open_checkouts() != 0) return;
   const descriptor* d = blocks_.find_movable(at);
   if (d == nullptr || at - blocks_.begin_of(*d) >= d->bytes) return;
   static_cast<void>(pull(at, 1, net_.me()));

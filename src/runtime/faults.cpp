@@ -118,7 +118,7 @@ void explain(std::uintptr_t address, bool write) noexcept {
   if (const std::uintptr_t low = w.scheduler_stack().low(); address < low && address >= low - 4096)
     base::fatal(
         "worker %u: stack overflow in a function that on_each_worker called on an idle worker: it has %zu "
-        "KiB there; spawn a thread from it for deeper work",
+        "KiB there; do deeper work in threads (godwit::on_all makes one for each worker)",
         me, stack::scheduler_stack_bytes >> 10);
   const auto global = reinterpret_cast<std::uintptr_t>(detail::hot().global_base);
   if (global != 0 && address - global < gas::space::null_bytes)

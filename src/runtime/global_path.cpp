@@ -436,7 +436,7 @@ std::uint32_t global_likely_owner(global_address at) {
 
 bool global_freeze(global_address at, bool freeze, place where) {
   const char* const doing = freeze ? "freeze" : "thaw";
-  if (hot().checkouts != 0) checkout_held(doing, where.file, where.line);
+  if (open_checkouts() != 0) checkout_held(doing, where.file, where.line);
   gas::memory& m = memory_of(doing);
   gas::descriptor* d = m.directory.find(at);
   if (d == nullptr) {
@@ -467,7 +467,7 @@ struct pull_request {
 }  // namespace
 
 ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, place where) {
-  if (hot().checkouts != 0) checkout_held("move", where.file, where.line);
+  if (open_checkouts() != 0) checkout_held("move", where.file, where.line);
   gas::memory& m = memory_of("move");
   if (worker >= hot_workers())
     throw std::invalid_argument("godwit: move: there is no worker " + std::to_string(worker) +
@@ -482,17 +482,6 @@ ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, pl
   const pull_request request{at, bytes, worker, record};
   w.send(transport::worker_no{worker}, record, pull_request::carry_out, &request, sizeof request);
   return record;
-}
-
-void checkout_held(const char* doing, const char* file, unsigned line) noexcept {
-  std::string made;
-  if (auto* m = runtime::own_memory()) made = m->checks.open_checkouts();
-  std::string where;
-  if (file != nullptr) where = std::string(" at ") + file + (line != 0 ? ":" + std::to_string(line) : "");
-  base::fatal(
-      "worker %u: a checkout%s is held across a %s%s, after which the thread may be on another worker, where "
-      "the memory is not: check in before (let the span go out of scope), check out again afterwards",
-      detail::hot().worker, made.c_str(), doing, where.c_str());
 }
 
 }  // namespace detail

@@ -23,6 +23,7 @@
 #include "heap/heap.hpp"
 #include "runtime/caller.hpp"
 #include "runtime/forked.hpp"
+#include "runtime/global.hpp"
 #include "runtime/references.hpp"
 
 bool godwit::runtime::caller_is_worker() noexcept {
@@ -57,6 +58,10 @@ void need_run(const char* what) noexcept {
 void need_no_checkout(const char* doing, const char* file = nullptr, unsigned line = 0) noexcept {
   if (detail::hot().checkouts != 0) [[unlikely]]
     checkout_held(doing, file, line);
+}
+/// A function of on_each_worker may join what is complete: a move to its own worker is.
+bool joins_in_call(ref r) noexcept {
+  return detail::hot().checkouts == in_call && r != 0 && this_worker().records().is_complete(r);
 }
 /// Under some policies threads wait for those only that they made.
 bool may_wait_for(ref r) noexcept {
@@ -111,7 +116,9 @@ bool spawn_point(bool child_may_leave, bool always_begins) noexcept {
   return this_worker().spawn_point(child_may_leave, always_begins);
 }
 void lazy_spawn_point() noexcept {
-  if (detail::hot().workers != 0) this_worker().lazy_spawn_point();
+  if (detail::hot().workers == 0) return;
+  need_no_checkout("spawn");
+  this_worker().lazy_spawn_point();
 }
 ref pop_public(spawn_slot* slot) noexcept {
   need_run("thread's return");
@@ -167,7 +174,7 @@ std::uintptr_t end_of_frames() noexcept {
 }
 payload wait(ref record, const char* file, const char* function, unsigned line) noexcept {
   need_run("join");
-  need_no_checkout("join", file, line);
+  if (!joins_in_call(record_in(record))) need_no_checkout("join", file, line);
   payload p =
       this_worker().wait(record_in(record), {file, function, line}, nullptr, record_in(record) != record);
   if (p.kind == outcome::value && this_worker().must_stop()) p.kind = outcome::cancelled;
@@ -304,6 +311,23 @@ void need_substrate_threads(const char* what) noexcept {
 }
 
 void announce_own_stack(std::uintptr_t sp) noexcept { this_worker().announce_thread(sp); }
+
+void checkout_held(const char* doing, const char* file, unsigned line) noexcept {
+  std::string where;
+  if (file != nullptr) where = std::string(" at ") + file + (line != 0 ? ":" + std::to_string(line) : "");
+  if (hot().checkouts == in_call)
+    base::fatal(
+        "worker %u: a function that on_each_worker calls came to a %s%s: it must neither spawn nor wait, "
+        "since the worker is in the middle of a thread, or has none; do that in threads (godwit::on_all "
+        "makes one for each worker)",
+        hot().worker, doing, where.c_str());
+  std::string made;
+  if (auto* m = static_cast<gas::memory*>(hot().memory)) made = m->checks.open_checkouts();
+  base::fatal(
+      "worker %u: a checkout%s is held across a %s%s, after which the thread may be on another worker, where "
+      "the memory is not: check in before (let the span go out of scope), check out again afterwards",
+      detail::hot().worker, made.c_str(), doing, where.c_str());
+}
 
 void future_taken_twice() noexcept {
   base::fatal(

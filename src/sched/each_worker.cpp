@@ -39,6 +39,17 @@ void go_on(ref above) noexcept {
   }
 }
 
+/// The function of @p e. A spawn or a wait in it is found out: frames of this file could be stolen then, or
+/// those of a worker without a thread.
+void call_here(const errand& e, const std::byte* closure) noexcept {
+  const base::unexposed inside;  // also where spawns are looked for by signal
+  detail::hot_words& hot = detail::hot();
+  hot.checkouts += detail::in_call;
+  hot.poll.store(1, std::memory_order_relaxed);  // a spawn is looked at
+  e.call(closure);
+  hot.checkouts -= detail::in_call;
+}
+
 void receive(const void* letter) noexcept;
 
 void send(worker_no to, errand e, const std::byte* closure) noexcept {
@@ -53,7 +64,7 @@ void carry_out(errand e, const std::byte* closure, ref above) noexcept {
   std::uint32_t below = 0;
   if (e.hosts) here.shape.each_host_below(e.from_host, [&](std::uint32_t) { ++below; });
   if (parts + below == 0) {
-    e.call(closure);
+    call_here(e, closure);
     return go_on(above);
   }
   e.tally = me.records().make_tally(std::uint64_t{parts} + below + 1, above);  // EW1: all, before any is sent
@@ -72,7 +83,7 @@ void carry_out(errand e, const std::byte* closure, ref above) noexcept {
     send(worker_no{here.near.first + (before_first + next) % all}, e, closure);
     next = end;
   }
-  e.call(closure);
+  call_here(e, closure);
   go_on(e.tally);
 }
 

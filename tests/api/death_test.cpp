@@ -224,6 +224,55 @@ TEST(death, of_an_exception_without_words) {
   expect_end(unseen, 0, {"nobody joins", "null pointer"});
 }
 
+/// For a while, so that there is time to steal what waits for it.
+[[gnu::noinline]] int takes_a_millisecond() {
+  usleep(1000);
+  return 1;
+}
+
+// A worker calls it in the middle of a thread, or between two.
+TEST(death, of_a_spawn_or_a_wait_in_a_function_of_on_each_worker) {
+  const auto on_worker = [](unsigned w, auto f) {
+    return run_child([=] {
+      return run(
+          [=] {
+            gw::on_each_worker([=] {
+              if (gw::worker_id() == w) f();
+            });
+            return 0;
+          },
+          schedule(2, "none"));
+    });
+  };
+  for (const unsigned w : {0u, 1u}) {  // the caller, and one that is idle
+    SCOPED_TRACE(w);
+    const std::string worker = "worker " + std::to_string(w);
+    expect_end(on_worker(w, [] { gw::spawn(takes_a_millisecond).join(); }), 70,
+               {worker.c_str(), "a function that on_each_worker calls came to a spawn"});
+    expect_end(on_worker(w, [] { gw::invoke(takes_a_millisecond, takes_a_millisecond); }), 70,
+               {worker.c_str(), "a function that on_each_worker calls came to a spawn"});
+    expect_end(on_worker(w, [] { gw::yield(); }), 70,
+               {worker.c_str(), "a function that on_each_worker calls came to a yield"});
+    expect_end(on_worker(w, [] { gw::on_each_worker([] {}); }), 70,
+               {worker.c_str(), "came to a call of on_each_worker at ", "death_test.cpp:"});
+  }
+  const outcome busy = run_child([] {
+    return run(
+        [] {
+          auto f = gw::spawn([] {
+            for (int i = 0; i < 200'000; ++i) fib(8);
+          });
+          gw::on_each_worker([] {
+            if (gw::worker_id() == 0) gw::yield();
+          });
+          f.join();
+          return 0;
+        },
+        schedule(2, "none"));
+  });
+  expect_end(busy, 70, {"worker 0", "a function that on_each_worker calls came to a yield"});
+}
+
 struct places {
   std::array<std::atomic<int>, 4> pid;
   std::atomic<int> ready;

@@ -93,6 +93,46 @@ TEST(CheckoutHeld, AcrossOnEachWorker) {
               "held across a");
 }
 
+// Its function must neither spawn nor wait (tests/api/death_test.cpp), but may do all else.
+TEST(CheckoutHeld, AFunctionOfOnEachWorkerMayUseGlobalMemory) {
+  for (const auto substrate : {gw::choice::substrate::processes, gw::choice::substrate::threads}) {
+    const auto o = support::run_child([=] {
+      gw::options opts;
+      opts.workers = 3;
+      opts.substrate = substrate;
+      for (const char* name : {"GODWIT_WORKERS", "GODWIT_SUBSTRATE"}) unsetenv(name);
+      return gw::run(
+          0, nullptr,
+          [] {
+            constexpr long page = 512;
+            const auto p = gw::allocate<long>(3 * page, gw::distribution::at(0).movable(page * sizeof(long)));
+            const gw::owned<gw::control<long>> sum(0);
+            gw::on_each_worker([p, sum = sum.get()] {
+              const long me = gw::worker_id();
+              const auto mine = p + me * page;
+              static_cast<void>(gw::move(mine, page, gw::worker_id()).join());
+              gw::put(mine, me);
+              {
+                const auto c = gw::checkout(mine, 2, gw::access::read_write);
+                c[1] = c[0] + 1;
+              }
+              const auto own = gw::allocate<long>(2);
+              gw::put(own, gw::get(mine + 1));
+              gw::freeze(own);
+              sum.set([n = gw::get(own)](long& all) noexcept { all += n; });
+              gw::thaw(own);
+              gw::deallocate(own, 2);
+            });
+            auto f = gw::spawn([] { return 6L; });  // and this is no call any more
+            if (sum->set([](long& all) noexcept { return all; }) != f.join()) std::abort();
+            gw::deallocate(p, 3 * page);
+          },
+          opts);
+    });
+    EXPECT_EQ(o.status, 0) << show(o);
+  }
+}
+
 // Without checks, in any build: where the thread leaves.
 TEST(CheckoutHeld, IsNoticedWithoutChecksWhenTheThreadLeaves) {
   const auto o = support::run_child([] {

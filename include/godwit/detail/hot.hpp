@@ -69,6 +69,10 @@ inline constinit local_objects no_objects;  ///< nobody writes it
 struct local_table;    // worker_local.hpp
 struct pending_value;  // future.hpp: a result that lives in a frame and needs its codec to migrate
 
+/// In hot_words::checkouts while the worker calls a function for on_each_worker, which must neither spawn nor
+/// wait either.
+inline constexpr std::uint32_t in_call = std::uint32_t{1} << 31;
+
 /// Line 0 is private to the owner except for the starvation check of idle workers. The assembly in
 /// src/context knows the places of self, bottom and free_stacks (asserted in src/context/hot.cpp).
 struct alignas(64) hot_words {
@@ -85,7 +89,8 @@ struct alignas(64) hot_words {
   std::uint32_t run = 0;             ///< number of the run in the process that called it; 0 outside. W once
   /// non-zero: stacks stay where they are and all workers share one address space. W once
   std::uint32_t in_place = 0;
-  std::uint32_t checkouts = 0;  ///< checked out ranges that the running thread holds. W owner
+  /// checked out ranges that the running thread holds: it must neither spawn nor wait. And in_call. W owner
+  std::uint32_t checkouts = 0;
   /// non-zero: what a thread owns is valid at every worker of the run, and is handed over as it is. W once
   std::uint32_t one_heap = 0;
   std::uint32_t host_heap = 0;  ///< the same for the workers of this host. W once
@@ -200,6 +205,8 @@ template <std::size_t At>
 [[gnu::always_inline]] inline bool hot_checkouts() noexcept {
   return hot_test<offsetof(hot_words, checkouts)>();
 }
+/// Of global memory, without in_call.
+inline std::uint32_t open_checkouts() noexcept { return hot().checkouts % in_call; }
 [[gnu::always_inline]] inline std::uint32_t hot_workers() noexcept {
   return hot_load<offsetof(hot_words, workers), std::uint32_t>();
 }
