@@ -181,6 +181,7 @@ runs() {
   echo "pass|doze|-DNOISE=2|$small|-m10000"
   echo "pass|monitor|-DR=1|$small|-m1000000 -w20"
   echo "pass|control||$small|-m1000000 -w20"
+  echo "pass|control|-DSERVER|$small|-m10000"
   for v in "" -DWAITERS=2 -DPHASES=2; do
     echo "pass|group|$v|$small|-m1000000 -w20"
   done
@@ -328,7 +329,7 @@ runs() {
     FAST_WITH_LOCK UNLOCK_FAST_WITH_LOCK UNLOCK_IN_TWO TOUCHED_LATER NOT_MARKED MARK_LOST HANDED_OPEN HANDED_NOT_SEEN; do
     echo "fail|wait_list|-DROUNDS=2 -D$m|$small|-m1000000"
   done
-  for m in TEST_FIRST LISTED_LATE TAKEN_LATE KEEPS_LIST FULL_CHANGES "WAITERS=4 -DGROWS_BACK"; do
+  for m in TEST_FIRST LISTED_LATE TAKEN_LATE KEEPS_LIST FULL_CHANGES "WAITERS=4 -DGROWS_BACK" "SERVER -DSERVER_WAITS"; do
     echo "fail|control|-D$m|$small|-m1000000"
   done
   for m in STAYS_LATE REGISTER_LATE IGNORES_WAITING NOT_OWNER UNREGISTER_FIRST LOOK_AGAIN ANNOUNCE_LATE NO_VISIT VISIT_EMPTY \

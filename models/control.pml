@@ -9,7 +9,55 @@
  * on the list after the lock is open), TAKEN_LATE (who goes on is looked up after the lock is open),
  * KEEPS_LIST (who goes on stays on the list, and the next one finds it), FULL_CHANGES (a step that found no room
  * has changed the state already), with WAITERS=4: GROWS_BACK (a room is taken although the object has a larger one).
+ *
+ * With SERVER: a step may end its worker, which then has the lock. The companion of its host carries out a step for
+ * another host, and ends the run if that worker is gone. Asserted: the step is carried out once, or the run ends.
+ * Invalid end state: nobody notices. Mutant, must FAIL: SERVER_WAITS (the companion waits for the lock).
  */
+#ifdef SERVER
+
+bit  lock, gone, ended;
+byte steps;
+mtype = { nothing, asked, done, later };
+mtype mail = nothing;
+
+active proctype worker() {
+  atomic { !lock -> lock = 1 };
+  if
+  :: gone = 1
+  :: lock = 0
+  fi
+}
+
+active proctype companion() {
+end:
+  do
+  :: mail == asked ->
+#ifdef SERVER_WAITS
+     atomic { !lock -> lock = 1 };
+#else
+     if                                                                          /* CO3 */
+     :: atomic { !lock -> lock = 1 }
+     :: atomic { lock -> mail = later; goto end }
+     fi;
+#endif
+     steps++;
+     lock = 0;
+     mail = done
+  :: gone -> ended = 1; break
+  od
+}
+
+active proctype asker() {
+  do
+  :: mail == nothing || mail == later -> mail = asked
+  :: mail == done -> break
+  :: ended -> break
+  od;
+  assert(ended || steps == 1)
+}
+
+#else
 #ifndef SETTERS
 #define SETTERS 2
 #endif
@@ -141,3 +189,5 @@ init {
     run asker()
   }
 }
+
+#endif

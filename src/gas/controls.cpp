@@ -1,6 +1,7 @@
 // See controls.hpp. docs/protocols/control.md:
 //   CO1  the state and the list of who waits, under the lock    the next who has the lock
 //   CO2  who is taken off the list belongs to who took it       completed after the lock is open, once
+//   CO3  a server tries the lock for a while only               its holder, which may be gone
 #include "gas/controls.hpp"
 
 #include "base/lock.hpp"
@@ -16,11 +17,28 @@ using transport::far::inline_bytes;
 
 namespace {
 
+/// As a rule it is held for a few instructions. But the program's function may take long.
+constexpr int tries_of_server = 1000;
+
+/// CO3
+bool take(std::atomic<std::uint32_t>& lock, bool waits) noexcept {
+  const std::uint32_t me = base::holder();
+  if (waits) {
+    base::lock(lock, me);
+    return true;
+  }
+  base::spin_wait turns;
+  for (int i = 0; i < tries_of_server; ++i, turns.turn())
+    if (base::try_lock(lock, me)) return true;
+  return false;
+}
+
 /// A function of the program runs under a lock: spawns, joins and maps in it are found out.
 class under_lock {
  public:
-  explicit under_lock(control_words& o) noexcept : o_(o), worker_(detail::hot().workers != 0) {
-    base::lock(o_.lock, base::holder());
+  under_lock(control_words& o, bool waits) noexcept
+      : o_(o), worker_(detail::hot().workers != 0), is_held_(take(o.lock, waits)) {
+    if (!is_held_) return;
     base::happens_after(&o_);
     if (!worker_) return;
     locked_before_ = detail::hot().map_locked;
@@ -28,6 +46,7 @@ class under_lock {
     ++detail::hot().checkouts;
   }
   ~under_lock() {
+    if (!is_held_) return;
     if (worker_) {
       --detail::hot().checkouts;
       detail::hot().map_locked = locked_before_;
@@ -37,10 +56,12 @@ class under_lock {
   }
   under_lock(const under_lock&) = delete;
   under_lock& operator=(const under_lock&) = delete;
+  bool is_held() const noexcept { return is_held_; }
 
  private:
   control_words& o_;
   const bool worker_;
+  const bool is_held_;
   std::uint32_t locked_before_ = 0;
 };
 
@@ -153,14 +174,15 @@ std::byte* control(void* place, transport::far::entry& e, const transport::far::
   std::memcpy(text, e.data, e.head.b);
   control_request request;
   std::memcpy(static_cast<void*>(&request), text, sizeof request);
-  e.head.info = carry_out(static_cast<place_site*>(place)->window, request, text + sizeof request, e.data);
+  e.head.info =
+      carry_out(static_cast<place_site*>(place)->window, request, text + sizeof request, e.data, false);
   return nullptr;
 }
 
 }  // namespace
 
-std::size_t carry_out(std::byte* window, const control_request& r, std::byte* closure,
-                      std::byte* out) noexcept {
+std::size_t carry_out(std::byte* window, const control_request& r, std::byte* closure, std::byte* out,
+                      bool waits) noexcept {
   auto& o = *reinterpret_cast<control_words*>(window + r.at);
   answer_text answer(out);
   control_answer& a = answer.head;
@@ -168,7 +190,11 @@ std::size_t carry_out(std::byte* window, const control_request& r, std::byte* cl
     a.room = r.room;
     a.capacity = r.capacity;
   }
-  const under_lock held(o);
+  const under_lock lock(o, waits);
+  if (!lock.is_held()) {
+    a.what = control_answers::later;
+    return answer.end();
+  }
   if (o.magic != control_words::live) {
     a.what = control_answers::gone;
     return answer.end();

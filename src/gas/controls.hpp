@@ -65,7 +65,8 @@ enum class control_answers : std::uint32_t {
   no,     ///< step_or_no: it would have to wait
   full,  ///< nothing has happened: there is no room for one more that waits. `capacity`: there is for so many
   in_use,  ///< free: somebody waits
-  gone     ///< there is no such object
+  gone,    ///< there is no such object
+  later    ///< nothing has happened, and a room that came along was not looked at: ask the same again
 };
 
 /// The answer: this, the result's bytes, and those that can go on: record, number of bytes, bytes; all of
@@ -81,9 +82,10 @@ struct control_answer {
 };
 
 /// @p closure: of the request; may be written. @p out: at least transport::far::inline_bytes. Gives back
-/// how many bytes of it are the answer. Local. @p window: where global memory is mapped.
-std::size_t carry_out(std::byte* window, const control_request& request, std::byte* closure,
-                      std::byte* out) noexcept;
+/// how many bytes of it are the answer. Local. @p window: where global memory is mapped. @p waits: for the
+/// lock, however long; else the answer may be `later` (CO3).
+std::size_t carry_out(std::byte* window, const control_request& request, std::byte* closure, std::byte* out,
+                      bool waits) noexcept;
 
 inline constexpr std::uint64_t control_call_number = transport::far::call_number("gas.control");
 /// The call: argument the bytes of the payload, a control_request and its closure. Answer: info bytes. @p

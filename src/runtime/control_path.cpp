@@ -107,22 +107,26 @@ class talk {
   void send() {
     const base::unexposed inside;
     if (memory_.net.is_near(home_)) {
-      carry_out(memory_.net.at(0), request_, static_cast<std::byte*>(c_.closure), text_);
+      carry_out(memory_.net.at(0), request_, static_cast<std::byte*>(c_.closure), text_, true);
+      read_head();
     } else {
       std::byte request[sizeof request_ + control_most_bytes];
       std::memcpy(request, static_cast<const void*>(&request_), sizeof request_);
       if (request_.closure_bytes != 0)
         std::memcpy(request + sizeof request_, c_.closure, request_.closure_bytes);
       const std::size_t bytes = sizeof request_ + request_.closure_bytes;
-      const auto& e = memory_.net.port().call(transport::worker_no{home_}, gas::control_call_number, bytes, 0,
-                                              {request, bytes});
-      std::memcpy(text_, e.data, e.head.info);
+      do {
+        const auto& e = memory_.net.port().call(transport::worker_no{home_}, gas::control_call_number, bytes,
+                                                0, {request, bytes});
+        std::memcpy(text_, e.data, e.head.info);
+        read_head();
+      } while (answer_.what == control_answers::later);  // CO3
     }
-    std::memcpy(static_cast<void*>(&answer_), text_, sizeof answer_);
     if (answer_.room != 0) old_room_ = answer_.room, old_capacity_ = answer_.capacity;
     request_.room = 0;
     free_room();
   }
+  void read_head() noexcept { std::memcpy(static_cast<void*>(&answer_), text_, sizeof answer_); }
   /// More of those that wait than the object has room for: give it more.
   void make_room() {
     request_.capacity = 4 * answer_.capacity;

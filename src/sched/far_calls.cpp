@@ -195,11 +195,15 @@ bool are_of(const public_words& w, leaves what) noexcept {
 }
 
 /// SE1: for a continuation that leaves the deque of @p victim, which is locked, and the host. 0: none is
-/// ready, and the victim is to make one.
+/// ready, and the victim is to make one; or the list is locked. Who has locked it may be gone, and the caller
+/// is who has to tell.
 ref part_of_segment(const call_site& site, worker_no victim, ref s) noexcept {
+  const segment_list list(*site.memory, *site.node, site.holder);
+  if (!list.try_lock()) return 0;
   auto& theirs = const_cast<public_words&>(*site.memory->at(victim, site.words));
   const ref made = theirs.spare_segment.exchange(0, std::memory_order_acquire);
-  if (made != 0) segment_list(*site.memory, *site.node, site.holder).insert(made, s);
+  if (made != 0) list.link(made, s);
+  list.unlock();
   return made;
 }
 

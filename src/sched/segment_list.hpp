@@ -39,6 +39,7 @@ class segment_list {
   segment& at(ref s) const noexcept { return *memory_.at<segment>(s); }
 
   void lock() const noexcept { base::lock(node_.segments_lock, holder_, turn_); }
+  bool try_lock() const noexcept { return base::try_lock(node_.segments_lock, holder_); }
   void unlock() const noexcept { base::unlock(node_.segments_lock, holder_); }
 
   // With the lock.

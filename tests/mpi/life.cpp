@@ -158,6 +158,29 @@ int death() {
   std::printf("status %d\n", s);
   return s;
 }
+/// Worker 0 ends by HOW with the lock of a control object, while the others wait for it: whoever carries out
+/// their steps is who has to tell.
+int death_in_a_step() {
+  static const std::string how = argv_[2];
+  std::puts("before");
+  const int s = run([] {
+    write_pids();
+    const auto c = gw::control<int>::make(0, 0);
+    gw::on_each_worker([c] {
+      if (gw::worker_id() == 0)
+        c.set([](int&) noexcept {
+          usleep(300'000);
+          die(how);
+        });
+      for (int i = 0; i < 100; ++i) {
+        usleep(10'000);
+        c.set([](int& n) noexcept { ++n; });
+      }
+    });
+  });
+  std::printf("status %d\n", s);
+  return s;
+}
 /// A run that is ended from outside: BUSY or all asleep.
 int endless() {
   static const bool busy = std::strcmp(argv_[2], "busy") == 0;
@@ -534,6 +557,7 @@ int main(int argc, char** argv) {
                                                    {"exception", exception},
                                                    {"exception_into_main", exception_into_main},
                                                    {"death", death},
+                                                   {"death_in_a_step", death_in_a_step},
                                                    {"endless", endless},
                                                    {"endless_main", endless_main},
                                                    {"failed_run_in_main", failed_run_in_main},

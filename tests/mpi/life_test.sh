@@ -110,6 +110,10 @@ group_deaths() {
       says "^godwit: rank $who \(.*worker $who"
     done
   done
+  for how in segv kill; do
+    as_plain 2 death_in_a_step $how
+    says '^godwit: rank 0 \(.*worker 0'
+  done
   settings=(GODWIT_FORCE_STEAL=random)
   for how in segv kill exit overflow; do
     as_plain 2 death $how  # in a thread, wherever that is

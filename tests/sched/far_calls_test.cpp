@@ -4,6 +4,7 @@
 #include "sched/far_calls.hpp"
 #include "sched/deque.hpp"
 #include "sched/ready_queue.hpp"
+#include "sched/segment_list.hpp"
 
 #include "sched/host.hpp"
 
@@ -315,6 +316,33 @@ TEST_P(sharing, one_that_names_the_heap_stays_and_its_owner_is_asked_to_put_it_a
   slot->extra = 0;
   steal();
   EXPECT_EQ(e.head.result, static_cast<std::uint64_t>(loot_kind::task));
+}
+// Its holder may have died, and who is asked is who has to tell.
+TEST_P(sharing, one_that_needs_a_segment_stays_while_the_list_of_these_is_locked) {
+  shares(0, 11, 512);
+  heap& own = here.heap_of(0);
+  const auto made = [&] {
+    auto* s = static_cast<godwit::sched::segment*>(
+        own.allocate(object_kind::segment, sizeof(godwit::sched::segment)));
+    s->before = s->behind = s->views = 0;
+    s->state = segment_runs;
+    return here.ref_of(s);
+  };
+  const segment_list list(here.memory(), here.node(), 1);
+  const ref running = made(), spare = made();
+  list.link_last(running);
+  here.words(0).segment.store(running);
+  here.words(0).spare_segment.store(spare);
+  here.node().segments_lock.store(2);
+  EXPECT_EQ(steal(), 0u);
+  EXPECT_EQ(e.head.result, static_cast<std::uint64_t>(loot_kind::later));
+  EXPECT_EQ(here.words(0).spare_segment.load(), spare);
+  EXPECT_EQ(here.words(0).lock.load(), 0u);
+  here.node().segments_lock.store(0);
+  EXPECT_EQ(steal(), 11u);
+  EXPECT_EQ(here.words(0).spare_segment.load(), 0u);
+  EXPECT_EQ(list.at(running).behind, spare);
+  EXPECT_EQ(here.node().segments_lock.load(), 0u);
 }
 INSTANTIATE_TEST_SUITE_P(seeds, sharing, testing::Range<std::uint64_t>(1, 7));
 
