@@ -19,11 +19,14 @@ struct far_letter {
 };
 static_assert(inline_bytes - sizeof(far_letter) == mailbox::most_in_message);
 
+/// Then the caller asks the owner to look, by poll: who sees that, and clears it, sees the letter as well.
+/// (Some CPUs let a store pass a compare-exchange before it.)
 void link(word& box, message* m, ref r) noexcept {
   m->next = box.load(std::memory_order_relaxed);
   if (base::planted("mail.is_stored")) return box.store(r, std::memory_order_seq_cst);
   while (!box.compare_exchange_weak(m->next, r, std::memory_order_seq_cst, std::memory_order_relaxed)) {
   }
+  base::fence();
 }
 
 void join_pieces(std::byte* to, std::span<const std::byte> head, std::span<const std::byte> rest) noexcept {
