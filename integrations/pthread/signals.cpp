@@ -214,6 +214,12 @@ void run_beside(thread& t, int signal, siginfo_t* info, void* context) {
 void on_signal(int signal, siginfo_t* info, void* context) {
   const int before = errno;
   if (!serving_) {
+  } else if (::syscall(SYS_gettid) != ::getpid()) {
+    // On a worker that has its thread's mask for a moment (processes.cpp). That thread may hold what give()
+    // would wait for: the initial OS thread gets the signal. The kernel allows no code but SI_QUEUE.
+    siginfo_t again = *info;
+    again.si_code = SI_QUEUE;
+    ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::getpid(), signal, &again);
     call_as_kernel(signal, info, context, action_of(signal));
   } else {
     siginfo_t own = *info;

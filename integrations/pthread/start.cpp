@@ -129,7 +129,8 @@ void* run(void*) {
     install_foreign_wakes();
     watch_io();
     root r;
-    const auto threads = runtime::make_threads(opts, usual_most_threads);
+    static constexpr int made_by_writes[] = {SIGPIPE, SIGXFSZ};  // signals.cpp: on_write
+    const auto threads = runtime::make_threads(opts, usual_most_threads, made_by_writes);
     const detail::run_result result = runtime::run_on(*threads, opts, r);
     fail("%s", result.message.c_str());
   } catch (const std::exception& e) {

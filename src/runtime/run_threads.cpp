@@ -54,7 +54,8 @@ struct worker_thread {
 /// The workers of a run and what they share.
 struct team final : substrate {
   team() = default;
-  explicit team(std::uint64_t threads) : room(threads), ends_in_midst(true) {}
+  team(std::uint64_t threads, std::span<const int> signals)
+      : room(threads), ends_in_midst(true), open_signals(signals) {}
   void plan(run_state& r) override;
   void memory(run_state& r) override;
   void start(run_state& r) override;
@@ -68,6 +69,7 @@ struct team final : substrate {
 
   const std::uint64_t room = 0;  ///< for the stacks of so many threads, if it can be had
   const bool ends_in_midst = false;
+  const std::span<const int> open_signals = usual_open_signals;
   run_state* run = nullptr;
   launch* what = nullptr;
   stack::pool stacks;
@@ -104,9 +106,8 @@ void* worker_main(void* arg) {
   }
   sigset_t set;  // stop signals and the like are for the program's other threads
   sigfillset(&set);
-  for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGURG, SIGPROF}) sigdelset(&set, s);
-  if (team_->ends_in_midst)  // the drop-in's: made by writes of the thread that runs here
-    for (const int s : {SIGPIPE, SIGXFSZ}) sigdelset(&set, s);
+  for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&set, s);
+  for (const int s : team_->open_signals) sigdelset(&set, s);
   pthread_sigmask(SIG_SETMASK, &set, nullptr);
   {
     const alternate_stack handlers_run_here;
@@ -403,8 +404,9 @@ std::unique_ptr<substrate> make_threads(const options&) {
   return std::make_unique<team>();
 }
 
-std::unique_ptr<substrate> make_threads(const options&, std::uint64_t room) {
-  return std::make_unique<team>(room);
+std::unique_ptr<substrate> make_threads(const options&, std::uint64_t room,
+                                        std::span<const int> open_signals) {
+  return std::make_unique<team>(room, open_signals);
 }
 
 }  // namespace godwit::runtime

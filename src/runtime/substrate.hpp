@@ -17,10 +17,12 @@
 
 #include <godwit/runtime.hpp>
 
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -82,11 +84,15 @@ detail::run_result run_on(substrate& s, const options& opts, detail::root_task& 
 /// The last step: counters and events, into the files and for people.
 void write_outputs(substrate& s, run_state& r);
 
+/// Of workers as threads: the expose signal, and that of profilers.
+inline constexpr int usual_open_signals[] = {SIGURG, SIGPROF};
+
 std::unique_ptr<substrate> make_processes(const options& opts);
 std::unique_ptr<substrate> make_threads(const options& opts);
 /// For a run that ends with its program, in its midst. @p room: for the stacks of so many threads at a time,
-/// where addresses are not limited.
-std::unique_ptr<substrate> make_threads(const options& opts, std::uint64_t room);
+/// where addresses are not limited. Workers block all signals but those of faults and @p open_signals.
+std::unique_ptr<substrate> make_threads(const options& opts, std::uint64_t room,
+                                        std::span<const int> open_signals = usual_open_signals);
 /// In such a run, when the program exits: write what other runs write at their end, as it is now. Workers go
 /// on, but no more events are noted. Once, from an OS thread that is no worker. Nothing, if there is no run.
 void write_outputs_of_midst();
