@@ -44,7 +44,6 @@ std::uint32_t asked_ = 0, done_ = 0;  // futexes
 
 thread* main_ = nullptr;
 bool serving_ = false;  // W the initial thread, and the only one of a forked child
-bool child_ = false;    // forked: handlers are the kernel's affair
 // Handlers that run beside a thread. W the initial OS thread
 thread* beside_ = nullptr;
 sigjmp_buf* way_out_ = nullptr;
@@ -214,13 +213,13 @@ void run_beside(thread& t, int signal, siginfo_t* info, void* context) {
 void on_signal(int signal, siginfo_t* info, void* context) {
   const int before = errno;
   if (!serving_) {
+    call_as_kernel(signal, info, context, action_of(signal));
   } else if (::syscall(SYS_gettid) != ::getpid()) {
     // On a worker that has its thread's mask for a moment (processes.cpp). That thread may hold what give()
     // would wait for: the initial OS thread gets the signal. The kernel allows no code but SI_QUEUE.
     siginfo_t again = *info;
     again.si_code = SI_QUEUE;
     ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::getpid(), signal, &again);
-    call_as_kernel(signal, info, context, action_of(signal));
   } else {
     siginfo_t own = *info;
     thread* t = give(own);
@@ -423,7 +422,6 @@ void serve_signals() noexcept {
 
 void end_serving() noexcept {
   serving_ = false;
-  child_ = true;
   masks.unlock();
   actions_lock.unlock();
   forget_all_signals();
@@ -442,7 +440,7 @@ int change_signal_mask(int how, const sigset_t* set, sigset_t* before) {
 }
 
 int change_signal_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept {
-  if (signal < 1 || signal > most_signals || child_) return __wrap_sigaction(signal, action, before);
+  if (signal < 1 || signal > most_signals || forked_) return __wrap_sigaction(signal, action, before);
   const all_blocked none;
   const std::lock_guard hold(actions_lock);
   const struct sigaction old = actions_[signal];

@@ -43,6 +43,7 @@ namespace godwit::pthread {
 
 __thread thread* self_ = nullptr;
 bool running_ = false;
+bool forked_ = false;
 
 namespace {
 

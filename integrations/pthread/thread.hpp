@@ -102,6 +102,8 @@ void give_way() noexcept;
 
 /// The run is on, and there are lightweight threads.
 extern bool running_ __attribute__((visibility("hidden")));
+/// A forked child: all its threads are OS threads. W its first one
+extern bool forked_ __attribute__((visibility("hidden")));
 
 /// The calling thread's destructors of specific values (keys.cpp).
 void run_key_destructors() noexcept;

@@ -185,8 +185,9 @@ waited wait_in_turns(const std::uint32_t* word, std::uint32_t expected, const wa
     wait_options turn = how;
     turn.deadline_ns =
         how.deadline_ns != no_deadline ? std::min(how.deadline_ns, now + pause_ns) : now + pause_ns;
-    if (const waited w = wait_once(&pause_ns, nullptr, 0, turn);
-        w == waited::cancelled || w == waited::interrupted)
+    // Under the word: who is in this process, and wakes (syscall), is heard at once.
+    if (const waited w = wait_once(word, word, expected, turn);
+        w != waited::timed_out && w != waited::changed)
       return w;
   }
 }

@@ -27,8 +27,8 @@ struct wait_options {
   bool cancellable = false;
   bool interruptible = false;  ///< the wait ends when a signal has to be handled; else it goes on after that
   const char* what = "pthread";  ///< for reports, which know words like "mutex"; a literal
-  /// the word lies in memory of several processes: it is looked at in turns, 20 us to 2 ms apart, and nobody
-  /// is woken
+  /// the word lies in memory of several processes: it is looked at in turns, 20 us to 2 ms apart, because
+  /// others wake nobody here
   bool shared = false;
 };
 

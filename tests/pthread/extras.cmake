@@ -10,7 +10,7 @@ if(TARGET godwit_pthread_launcher AND main_build AND NOT sanitized)
     target_compile_features(pthread_program_${name} PRIVATE cxx_std_20)
   endforeach()
   foreach(name threads locks cancel cxx signals fork sockets closing joins identity allocator handlers helpers queues robust restarts owners
-               profile)
+               profile futexes)
     add_test(NAME pthread.${name} COMMAND ${here}/compare.sh ${launcher} 1,2,4 $<TARGET_FILE:pthread_program_${name}>)
     list(APPEND pthread_tests pthread.${name})
   endforeach()
