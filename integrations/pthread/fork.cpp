@@ -31,14 +31,14 @@ void in_child() noexcept {
   unlock_identity();
   end_serving();
   forked_ = true;
+  forget_waiters();
   godwit::events::close_ours();
+  godwit::context::use_hot_words(nullptr);  // no worker any more
   thread* t = self();
   if (t == nullptr || t->heavy) return;
   t->heavy = true;
   t->signals.store(0, std::memory_order_seq_cst);
   t->handlers = nullptr;
-  godwit::context::use_hot_words(nullptr);  // no worker any more
-  forget_waiters();
   use_real_mask(*t);
 }
 // Not in a fork of our own: the C library's daemon and the like call it inside.

@@ -425,6 +425,7 @@ void end_serving() noexcept {
   masks.unlock();
   actions_lock.unlock();
   forget_all_signals();
+  if (forked_) return;  // a child of a child: its handlers are the program's already
   for (int signal = 1; signal <= most_signals; ++signal) {
     struct sigaction now {};
     if (__wrap_sigaction(signal, nullptr, &now) != 0 || !is_handled(now)) continue;

@@ -37,6 +37,58 @@ static void* forks(void* a) {
   return (void*)(long)WEXITSTATUS(status);
 }
 
+static int status_of(pid_t child) {
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+/// In the child: true.
+static int fork_and_start(pid_t* child, void* (*f)(void*), void* argument) {
+  fflush(stdout);
+  *child = fork();
+  CHECK(*child >= 0);
+  pthread_t t;
+  if (*child == 0 && f != NULL) CHECK(pthread_create(&t, NULL, f, argument) == 0);
+  return *child == 0;
+}
+// A child of a child has no threads of its parent, but its handlers.
+static pthread_cond_t turns = PTHREAD_COND_INITIALIZER;
+static int turn;
+static void* takes_turns(void* number) {
+  for (int i = 0; i < 250; i++) {
+    CHECK(pthread_mutex_lock(&m) == 0);
+    while (turn % 4 != (int)(long)number) CHECK(pthread_cond_wait(&turns, &m) == 0);
+    turn++;
+    CHECK(pthread_cond_broadcast(&turns) == 0 && pthread_mutex_unlock(&m) == 0);
+  }
+  return NULL;
+}
+static void* waits_for_ever(void* unused) {
+  pthread_mutex_lock(&m);
+  for (;;) pthread_cond_wait(&turns, &m);
+  return unused;
+}
+static volatile sig_atomic_t handled;
+static void handle(int signal) { handled = signal; }
+static void children_of_a_child(void) {
+  pid_t child, grandchild;
+  if (fork_and_start(&child, waits_for_ever, NULL)) {
+    CHECK(signal(SIGUSR1, handle) != SIG_ERR);
+    usleep(50000);
+    grandchild = fork();
+    if (grandchild != 0) _exit(status_of(grandchild));
+    CHECK(raise(SIGUSR1) == 0 && handled == SIGUSR1);
+    CHECK(pthread_mutex_init(&m, NULL) == 0 && pthread_cond_init(&turns, NULL) == 0);
+    pthread_t t[4];
+    for (long i = 0; i < 4; i++) CHECK(pthread_create(&t[i], NULL, takes_turns, (void*)i) == 0);
+    for (int i = 0; i < 4; i++) CHECK(pthread_join(t[i], NULL) == 0);
+    _exit(turn == 1000 ? 5 : 6);
+  }
+  CHECK(status_of(child) == 5);
+  printf("a child of a child\n");
+}
+
 int main(void) {
   pthread_t t[8];
   long sum = 0;
@@ -63,5 +115,6 @@ int main(void) {
   }
   int status;
   CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  children_of_a_child();
   return 0;
 }
