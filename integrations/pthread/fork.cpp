@@ -32,6 +32,7 @@ void in_child() noexcept {
   end_serving();
   forked_ = true;
   forget_waiters();
+  forget_other_threads();
   godwit::events::close_ours();
   godwit::context::use_hot_words(nullptr);  // no worker any more
   thread* t = self();

@@ -43,8 +43,6 @@ struct specific_values {
 namespace {
 
 __thread specific_values values_ __attribute__((tls_model("initial-exec")));
-pthread_key_t for_os_threads_;
-std::atomic<std::uint32_t> has_key_{0};
 
 value* place_of(unsigned k, bool make) noexcept {
   if (k < first_keys) return &values_.first[k];
@@ -53,19 +51,21 @@ value* place_of(unsigned k, bool make) noexcept {
   return values_.rest != nullptr ? values_.rest + (k - first_keys) : nullptr;
 }
 
-void end_of_os_thread(void*) { run_key_destructors(); }
-
-/// A thread of the C library's own: have it tell us when it ends.
-[[gnu::noinline]] void watch_os_thread() noexcept {
-  std::uint32_t before = 0;
-  if (has_key_.compare_exchange_strong(before, 1, std::memory_order_seq_cst)) {
-    REAL(pthread_key_create)(&for_os_threads_, end_of_os_thread);
-    has_key_.store(2, std::memory_order_seq_cst);
-  }
-  if (has_key_.load(std::memory_order_seq_cst) == 2) REAL(pthread_setspecific)(for_os_threads_, &values_);
+void end_of_os_thread(void*) {
+  run_key_destructors();
+  end_os_thread();
 }
 
 }  // namespace
+
+void watch_os_thread() noexcept {
+  static const pthread_key_t key = [] {
+    pthread_key_t k{};
+    REAL(pthread_key_create)(&k, end_of_os_thread);
+    return k;
+  }();
+  REAL(pthread_setspecific)(key, &values_);
+}
 
 void run_key_destructors() noexcept {
   for (int round = 0; round < PTHREAD_DESTRUCTOR_ITERATIONS; ++round) {

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <threads.h>
 #include <unistd.h>
+#include <utility>
 
 #include <godwit/detail/promise.hpp>
 
@@ -49,8 +50,8 @@ namespace {
 
 std::atomic<std::uint32_t> pool_lock_{0};
 thread* pool_ = nullptr;
-std::atomic<std::uint32_t> alive_{0};  // threads besides main
-std::uint32_t others_ended_ = 0;       // atomic; main waits for it in pthread_exit
+std::atomic<std::uint32_t> alive_{0};  // threads besides main, in a forked child besides its first one
+std::uint32_t others_ended_ = 0;       // atomic; that one waits for it in pthread_exit
 std::atomic<bool> main_waits_{false};
 // Beyond the numbers that kernels give, so that no lock of the C library takes one of our threads for an OS
 // thread.
@@ -60,6 +61,8 @@ void lock_pool() noexcept {
   while (pool_lock_.exchange(1, std::memory_order_acquire) != 0) __builtin_ia32_pause();
 }
 void unlock_pool() noexcept { pool_lock_.store(0, std::memory_order_release); }
+
+__thread bool counted_ = false;  // an OS thread: in alive_
 
 thread*& word_in(const char* block) noexcept {
   const std::ptrdiff_t at = reinterpret_cast<char*>(&self_) - reinterpret_cast<char*>(pthread_self());
@@ -123,7 +126,7 @@ void give_thread(thread* t) noexcept {
   tls::run_destructors();
   run_key_destructors();
   die_with_robust_mutexes();
-  if (t->heavy) ::exit(0);  // in a forked child, where it was the only thread
+  if (t->heavy) wait_for_others_and_exit();  // in a forked child, whose first thread it was
 }
 
 [[gnu::noinline]] void leave_block() noexcept { detail::set_thread_pointer(0); }
@@ -253,6 +256,30 @@ int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), in
   return 0;
 }
 
+struct os_thread_start {
+  void* (*function)(void*);
+  void* argument;
+};
+void* start_os_thread(void* p) {
+  const os_thread_start s = *static_cast<os_thread_start*>(p);
+  delete static_cast<os_thread_start*>(p);
+  counted_ = true;
+  watch_os_thread();
+  return s.function(s.argument);
+}
+/// For an OS thread, as in a forked child: another one.
+int create_os_thread(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*),
+                     void* argument) noexcept {
+  auto* s = new (std::nothrow) os_thread_start{start, argument};
+  if (s == nullptr) return EAGAIN;
+  alive_.fetch_add(1, std::memory_order_seq_cst);
+  const int error = REAL(pthread_create)(out, attr, start_os_thread, s);
+  if (error == 0) return 0;
+  delete s;
+  count_end();
+  return error;
+}
+
 /// Ends with the thread's object given back, or with an error.
 int join(thread* t, void** result, const wait_options& how, bool wait) {
   if (t == self()) return EDEADLK;
@@ -333,6 +360,18 @@ void run_as(thread& t) noexcept {
   enter_block(t);
 }
 
+void end_os_thread() noexcept {
+  if (std::exchange(counted_, false)) count_end();
+}
+
+void forget_other_threads() noexcept {
+  unlock_pool();
+  alive_.store(0, std::memory_order_seq_cst);
+  others_ended_ = 0;
+  main_waits_.store(false, std::memory_order_seq_cst);
+  counted_ = false;
+}
+
 void wait_for_others_and_exit() noexcept {
   main_waits_.store(true, std::memory_order_seq_cst);
   if (alive_.load(std::memory_order_seq_cst) != 0)
@@ -347,7 +386,7 @@ using namespace godwit::pthread;
 
 GODWIT_EXPORT int pthread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*),
                                  void* argument) noexcept {
-  if (!is_light()) return REAL(pthread_create)(out, attr, start, argument);
+  if (!is_light()) return create_os_thread(out, attr, start, argument);
   return create(out, attr, start, nullptr, argument);
 }
 GODWIT_EXPORT int pthread_join(pthread_t th, void** result) {
@@ -400,8 +439,8 @@ GODWIT_EXPORT int thrd_create(thrd_t* out, thrd_start_t start, void* argument) {
   const int error =
       is_light()
           ? create(out, nullptr, nullptr, start, argument)
-          : REAL(pthread_create)(
-                out, nullptr, reinterpret_cast<void* (*)(void*)>(reinterpret_cast<void*>(start)), argument);
+          : create_os_thread(out, nullptr, reinterpret_cast<void* (*)(void*)>(reinterpret_cast<void*>(start)),
+                             argument);
   return error == 0 ? thrd_success : error == EAGAIN || error == ENOMEM ? thrd_nomem : thrd_error;
 }
 GODWIT_EXPORT int thrd_join(thrd_t th, int* result) {

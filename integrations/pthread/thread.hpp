@@ -107,6 +107,9 @@ extern bool forked_ __attribute__((visibility("hidden")));
 
 /// The calling thread's destructors of specific values (keys.cpp).
 void run_key_destructors() noexcept;
+/// When the calling OS thread ends, run these, and then end_os_thread.
+void watch_os_thread() noexcept;
+void end_os_thread() noexcept;
 
 /// What pthread_exit, pthread_sigmask and sigaction do here. Inside this library these names mean the C
 /// library's own functions (real.hpp).
@@ -128,8 +131,11 @@ inline void test_cancel() {
 void run_as(thread& t) noexcept;
 /// For the thread that runs main: the initial OS thread's block.
 void describe_main(thread& t, char* block) noexcept;
-/// main has called pthread_exit: end the process when the others have ended. Does not come back.
+/// main has called pthread_exit, or the first thread of a forked child has ended: end the process when the
+/// others have ended. Does not come back.
 [[noreturn]] void wait_for_others_and_exit() noexcept;
+/// In a forked child: there are none yet.
+void forget_other_threads() noexcept;
 
 /// f(argument) with the stack pointer at @p top; real.S.
 extern "C" __attribute__((visibility("hidden"))) void godwit_pthread_call_on(void* top, void (*f)(void*),

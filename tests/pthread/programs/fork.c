@@ -1,6 +1,7 @@
 // fork from threads, in the child more threads; waiting for children.
 #define _GNU_SOURCE
 #include "check.h"
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,6 +44,16 @@ static int status_of(pid_t child) {
   return WEXITSTATUS(status);
 }
 
+// A child ends with its last thread, whatever threads its parent has.
+static void* ends_the_child(void* status) {
+  usleep(50000);
+  _exit((int)(long)status);
+}
+static void* ends_last(void* unused) {
+  usleep(50000);
+  printf("the child's last thread\n");
+  return unused;
+}
 /// In the child: true.
 static int fork_and_start(pid_t* child, void* (*f)(void*), void* argument) {
   fflush(stdout);
@@ -52,6 +63,33 @@ static int fork_and_start(pid_t* child, void* (*f)(void*), void* argument) {
   if (*child == 0 && f != NULL) CHECK(pthread_create(&t, NULL, f, argument) == 0);
   return *child == 0;
 }
+static void* returns(void* result) {
+  pid_t child;
+  if (fork_and_start(&child, ends_the_child, (void*)8)) return NULL;
+  *(int*)result = status_of(child);
+  return NULL;
+}
+static sem_t beside;
+static void* waits_beside(void* unused) {
+  sem_wait(&beside);
+  return unused;
+}
+static void ends(void) {
+  pthread_t t, other;
+  pid_t child;
+  int result = 0;
+  CHECK(sem_init(&beside, 0, 0) == 0 && pthread_create(&other, NULL, waits_beside, NULL) == 0);
+  if (fork_and_start(&child, NULL, NULL)) pthread_exit(NULL);
+  CHECK(status_of(child) == 0);
+  if (fork_and_start(&child, ends_the_child, (void*)7)) pthread_exit(NULL);
+  CHECK(status_of(child) == 7);
+  if (fork_and_start(&child, ends_last, NULL)) pthread_exit(NULL);
+  CHECK(status_of(child) == 0);
+  CHECK(pthread_create(&t, NULL, returns, &result) == 0 && pthread_join(t, NULL) == 0 && result == 8);
+  CHECK(sem_post(&beside) == 0 && pthread_join(other, NULL) == 0);
+  printf("the end of a child\n");
+}
+
 // A child of a child has no threads of its parent, but its handlers.
 static pthread_cond_t turns = PTHREAD_COND_INITIALIZER;
 static int turn;
@@ -115,6 +153,7 @@ int main(void) {
   }
   int status;
   CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  ends();
   children_of_a_child();
   return 0;
 }
