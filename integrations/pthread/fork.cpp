@@ -15,6 +15,7 @@
 #include "io/events.hpp"
 
 #include "identity.hpp"
+#include "mutex.hpp"
 #include "real.hpp"
 #include "signals.hpp"
 #include "thread.hpp"
@@ -33,6 +34,7 @@ void in_child() noexcept {
   forked_ = true;
   forget_waiters();
   forget_other_threads();
+  forget_robust_mutexes();
   godwit::events::close_ours();
   godwit::context::use_hot_words(nullptr);  // no worker any more
   thread* t = self();

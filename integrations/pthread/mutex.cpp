@@ -225,6 +225,8 @@ void die_with_robust_mutexes() noexcept {
   }
 }
 
+void forget_robust_mutexes() noexcept { robust_held_ = nullptr; }
+
 }  // namespace godwit::pthread
 
 using namespace godwit::pthread;

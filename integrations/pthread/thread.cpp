@@ -361,6 +361,7 @@ void run_as(thread& t) noexcept {
 }
 
 void end_os_thread() noexcept {
+  die_with_robust_mutexes();
   if (std::exchange(counted_, false)) count_end();
 }
 

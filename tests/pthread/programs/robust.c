@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,6 +83,40 @@ static void in_processes(void) {
   CHECK(pthread_mutex_lock(&s->robust) == 0 && pthread_mutex_unlock(&s->robust) == 0);
 }
 
+// A thread that holds one forks: the child's thread ends, and the mutex is still the parent's.
+static int held_end;
+static void* forks_while_it_holds(void* unused) {
+  CHECK(pthread_mutex_lock(&s->robust) == 0);
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) return unused;
+  int status;
+  char c;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  CHECK(write(held_end, "x", 1) == 1 && read(held_end, &c, 1) == 1);
+  CHECK(pthread_mutex_unlock(&s->robust) == 0);
+  return unused;
+}
+static void in_a_child(void) {
+  char c;
+  int pair[2];
+  pthread_t t;
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+  held_end = pair[0];
+  CHECK(pthread_create(&t, NULL, forks_while_it_holds, NULL) == 0);
+  CHECK(read(pair[1], &c, 1) == 1 && pthread_mutex_trylock(&s->robust) == EBUSY);
+  CHECK(write(pair[1], "x", 1) == 1 && pthread_join(t, NULL) == 0);
+  CHECK(pthread_mutex_lock(&s->robust) == 0 && pthread_mutex_unlock(&s->robust) == 0);
+  // Its own threads do lose them.
+  const pid_t child = fork();
+  if (child == 0) {
+    in_threads(PTHREAD_MUTEX_NORMAL);
+    _exit(3);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3);
+}
+
 static void others(void) {
   pthread_condattr_t ca;
   pthread_barrierattr_t ba;
@@ -124,6 +159,9 @@ int main(void) {
   fflush(stdout);
   in_processes();
   puts("robust mutexes, in processes");
+  fflush(stdout);
+  in_a_child();
+  puts("robust mutexes, and a forked child");
   fflush(stdout);
   others();
   puts("shared between processes");
