@@ -1,4 +1,5 @@
-// Cancellation: deferred, at the calls that this library replaces. See docs/pthread.md for which.
+// Cancellation: deferred, at the calls that this library replaces. See docs/pthread.md for which. OS threads
+// are cancelled by the C library; only the waits of wait.cpp are ours there, too.
 #include "real.hpp"
 #include "report.hpp"
 #include "thread.hpp"
@@ -7,17 +8,26 @@
 GODWIT_REAL(pthread_cancel);
 GODWIT_REAL(pthread_setcancelstate);
 GODWIT_REAL(pthread_setcanceltype);
-GODWIT_REAL(pthread_testcancel);
 
 using namespace godwit::pthread;
 
 namespace godwit::pthread {
-void end_by_cancel() { exit_thread(self()->exit_asked ? self()->exit_result : PTHREAD_CANCELED); }
+void end_by_cancel() {
+  exit_thread(is_light() && self()->exit_asked ? self()->exit_result : PTHREAD_CANCELED);
+}
+void use_real_cancellation(const thread& t) noexcept {
+  REAL(pthread_setcancelstate)(t.cancel_enabled ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, nullptr);
+  REAL(pthread_setcanceltype)(t.cancel_type, nullptr);
+}
 }  // namespace godwit::pthread
 
 GODWIT_EXPORT int pthread_cancel(pthread_t th) {
   thread* t = thread_of(th);
-  if (t == nullptr || t->heavy) return REAL(pthread_cancel)(th);
+  if (t == nullptr || t->heavy) {
+    const int error = REAL(pthread_cancel)(th);
+    disturb_os_thread(th);  // the C library knows nothing of our waits
+    return error;
+  }
   t->cancel_asked.store(true, std::memory_order_seq_cst);
   if (t->cancel_enabled) disturb(*t, waited::cancelled);  // else it looks when it has enabled that
   if (t == self() && t->cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS) test_cancel();
@@ -43,10 +53,4 @@ GODWIT_EXPORT int pthread_setcanceltype(int type, int* before) {
   return 0;
 }
 
-GODWIT_EXPORT void pthread_testcancel() {
-  thread* t = self();
-  if (t == nullptr || t->heavy)
-    REAL(pthread_testcancel)();
-  else
-    test_cancel();
-}
+GODWIT_EXPORT void pthread_testcancel() { test_cancel(); }

@@ -43,6 +43,7 @@ void in_child() noexcept {
   t->signals.store(0, std::memory_order_seq_cst);
   t->handlers = nullptr;
   use_real_mask(*t);
+  use_real_cancellation(*t);
 }
 // Not in a fork of our own: the C library's daemon and the like call it inside.
 [[gnu::constructor]] void watch_forks() noexcept { pthread_atfork(lock_identity, unlock_identity, in_child); }

@@ -14,6 +14,10 @@
 #include <pthread.h>
 #include <resolv.h>
 
+#include "real.hpp"
+
+GODWIT_REAL(pthread_testcancel);
+
 namespace godwit::pthread {
 
 struct specific_values;
@@ -121,10 +125,13 @@ int change_signal_action(int signal, const struct sigaction* action, struct siga
 [[noreturn]] void end_by_cancel();
 /// At a cancellation point.
 inline void test_cancel() {
-  thread* t = self();
-  if (t != nullptr && t->to_be_cancelled()) [[unlikely]]
+  if (!is_light())
+    REAL(pthread_testcancel)();
+  else if (self()->to_be_cancelled()) [[unlikely]]
     end_by_cancel();
 }
+/// In a forked child, whose first thread was @p t: what that one has said about its cancellation.
+void use_real_cancellation(const thread& t) noexcept;
 
 /// On its own stack, with the worker's thread-local storage: make the calling lightweight thread @p t and
 /// call its function.

@@ -44,6 +44,7 @@ initialise_fn* initialise_ = nullptr;
 void (*begin_ctype_)() = nullptr;
 void (*destructors_)() = nullptr;
 std::size_t description_bytes_ = 0, tid_at_ = 0, list_at_ = 0;
+std::size_t cancel_at_ = 0;  // of the bits about cancellation; 0: not known
 // of the pointer to the thread's resolver state, from the thread pointer; 0: none
 std::ptrdiff_t resolver_at_ = 0;
 std::ptrdiff_t rseq_at_ = 0;
@@ -70,7 +71,7 @@ void* need(const char* name) noexcept {
 }
 
 /// The tables for debuggers: {bits, elements, offset}.
-std::size_t field(const char* name) noexcept { return static_cast<const std::uint32_t*>(need(name))[2]; }
+std::size_t field(const void* table) noexcept { return static_cast<const std::uint32_t*>(table)[2]; }
 
 int find_own(dl_phdr_info* info, std::size_t, void*) {
   const char* name = std::strrchr(info->dlpi_name, '/');
@@ -104,8 +105,10 @@ void prepare() noexcept {
   begin_ctype_ = reinterpret_cast<void (*)()>(need("__ctype_init"));
   destructors_ = reinterpret_cast<void (*)()>(need("__call_tls_dtors"));
   description_bytes_ = *static_cast<const std::uint32_t*>(need("_thread_db_sizeof_pthread"));
-  tid_at_ = field("_thread_db_pthread_tid");
-  list_at_ = field("_thread_db_pthread_list");
+  tid_at_ = field(need("_thread_db_pthread_tid"));
+  list_at_ = field(need("_thread_db_pthread_list"));
+  if (const void* bits = dlsym(RTLD_DEFAULT, "_thread_db_pthread_cancelhandling"); bits != nullptr)
+    cancel_at_ = field(bits);
   if (const auto* at = static_cast<const std::ptrdiff_t*>(dlsym(RTLD_DEFAULT, "__rseq_offset"));
       at != nullptr) {
     rseq_at_ = *at;
@@ -146,6 +149,14 @@ int tid_of(const char* block) noexcept {
   int tid;
   std::memcpy(&tid, block + tid_at_, sizeof tid);
   return tid;
+}
+
+cancel_bits cancel_bits_of(const char* block) noexcept {
+  constexpr unsigned asked = 8, ends = 16;  // as the C library has had them since there are threads
+  if (cancel_at_ == 0) return {false, true};
+  const unsigned bits =
+      __atomic_load_n(reinterpret_cast<const unsigned*>(block + cancel_at_), __ATOMIC_SEQ_CST);
+  return {(bits & asked) != 0, (bits & ends) != 0};
 }
 
 void begin_thread(void* resolver_state) noexcept {

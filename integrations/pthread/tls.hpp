@@ -24,6 +24,11 @@ void clean(char* block) noexcept;
 /// The C library believes this to be the number of the block's thread: its recursive locks compare it.
 void set_tid(char* block, int tid) noexcept;
 int tid_of(const char* block) noexcept;
+/// Of an OS thread's block: what the C library knows of its cancellation.
+struct cancel_bits {
+  bool asked, ends;
+};
+cancel_bits cancel_bits_of(const char* block) noexcept;
 
 /// On the block's thread, once, first of all: what the C library does at the begin of a thread.
 void begin_thread(void* resolver_state) noexcept;

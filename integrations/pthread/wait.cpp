@@ -17,6 +17,10 @@
 #include "foreign.hpp"
 #include "signals.hpp"
 #include "thread.hpp"
+#include "tls.hpp"
+
+GODWIT_REAL(pthread_setcancelstate);
+GODWIT_REAL(pthread_setcanceltype);
 
 namespace godwit::pthread {
 
@@ -31,7 +35,7 @@ struct node {
   const void* address = nullptr;
   queue* in = nullptr;
   detail::waiter* who = nullptr;  // lightweight; W before the queue's lock opens
-  thread* of = nullptr;           // null: an OS thread that is no thread of ours
+  const void* of = nullptr;       // a lightweight thread, or the block of an OS thread
   bool light = false, cancellable = false, interruptible = false;
   waited why = waited::woken;
   std::atomic<std::uint32_t> done{0};  // OS threads: futex
@@ -138,17 +142,50 @@ waited wait_heavy(queue& q, node& n, const wait_options& how) noexcept {
   return n.why;
 }
 
+/// What a wait asks about the caller's cancellation.
+class cancellation {
+ public:
+  cancellation() noexcept : t_(is_light() ? self() : nullptr) {
+    if (t_ != nullptr)
+      type_ = t_->cancel_type;
+    else  // not while its node is in a queue, where it would stay
+      REAL(pthread_setcanceltype)(PTHREAD_CANCEL_DEFERRED, &type_);
+  }
+  ~cancellation() {
+    if (t_ == nullptr) REAL(pthread_setcanceltype)(type_, nullptr);
+  }
+  cancellation(const cancellation&) = delete;
+  bool asynchronous() const noexcept { return type_ == PTHREAD_CANCEL_ASYNCHRONOUS; }
+  bool enabled() const noexcept {
+    if (t_ != nullptr) return t_->cancel_enabled && !t_->ending;
+    int state = 0;
+    REAL(pthread_setcancelstate)(PTHREAD_CANCEL_DISABLE, &state);
+    REAL(pthread_setcancelstate)(state, nullptr);
+    return state == PTHREAD_CANCEL_ENABLE && !of_os_thread().ends;
+  }
+  bool asked() const noexcept {
+    return t_ != nullptr ? t_->cancel_asked.load(std::memory_order_seq_cst) : of_os_thread().asked;
+  }
+
+ private:
+  static tls::cancel_bits of_os_thread() noexcept {
+    return tls::cancel_bits_of(reinterpret_cast<const char*>(::pthread_self()));
+  }
+  thread* t_;
+  int type_ = PTHREAD_CANCEL_DEFERRED;
+};
+
 waited wait_once(const void* address, const std::uint32_t* word, std::uint32_t expected,
                  const wait_options& how) noexcept {
   const int before = errno;
-  thread* t = self();
+  thread* t = is_light() ? self() : nullptr;
+  const cancellation cancels;
   node n;
   n.address = address;
-  n.of = t;
-  n.light = t != nullptr && !t->heavy;
+  n.light = t != nullptr;
+  n.of = n.light ? t : reinterpret_cast<const void*>(::pthread_self());
   // Asynchronous cancellation: every wait is a place for it.
-  const bool cancellable = t != nullptr && (how.cancellable || t->cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS);
-  n.cancellable = cancellable && t->cancel_enabled;
+  n.cancellable = (how.cancellable || cancels.asynchronous()) && cancels.enabled();
   n.interruptible = n.light || how.interruptible;
   // Before the look at what would disturb us: who disturbs sets its word first and looks here then (disturb).
   if (t != nullptr) t->waits_under.store(address, std::memory_order_seq_cst);
@@ -157,7 +194,7 @@ waited wait_once(const void* address, const std::uint32_t* word, std::uint32_t e
   {
     const all_blocked none;
     q.lock();
-    if (cancellable && t->to_be_cancelled())
+    if (n.cancellable && cancels.asked())
       result = waited::cancelled;
     else if (t != nullptr && n.interruptible && t->has_signals())
       result = waited::interrupted;
@@ -247,16 +284,13 @@ unsigned wake(const void* address, unsigned most) noexcept {
   return count;
 }
 
-bool disturb(thread& t, waited why, bool sent) noexcept {
-  const all_blocked none;
-  if (disturb_io(t, why == waited::cancelled, sent)) return true;
-  const void* address = t.waits_under.load(std::memory_order_seq_cst);  // it set its word before: wait_once
-  if (address == nullptr) return false;
-  queue& q = queue_of(address);
+namespace {
+/// The thread @p of goes on, if it waits there and may be disturbed; @p sent as for disturb, null: false.
+bool end_wait(queue& q, const void* of, waited why, const thread* sent) noexcept {
   q.lock();
   node* n = q.first;
-  while (n != nullptr && n->of != &t) n = n->next;
-  if (n != nullptr && sent && t.signals.load(std::memory_order_seq_cst) == 0) n = nullptr;
+  while (n != nullptr && n->of != of) n = n->next;
+  if (n != nullptr && sent != nullptr && sent->signals.load(std::memory_order_seq_cst) == 0) n = nullptr;
   if (n != nullptr && !(why == waited::cancelled ? n->cancellable : n->interruptible)) n = nullptr;
   if (n != nullptr) {
     q.remove(*n);
@@ -265,6 +299,21 @@ bool disturb(thread& t, waited why, bool sent) noexcept {
   q.unlock();
   if (n != nullptr) go_on(n);
   return n != nullptr;
+}
+}  // namespace
+
+bool disturb(thread& t, waited why, bool sent) noexcept {
+  const all_blocked none;
+  if (disturb_io(t, why == waited::cancelled, sent)) return true;
+  const void* address = t.waits_under.load(std::memory_order_seq_cst);  // it set its word before: wait_once
+  return address != nullptr && end_wait(queue_of(address), &t, why, sent ? &t : nullptr);
+}
+
+void disturb_os_thread(pthread_t th) noexcept {
+  const all_blocked none;
+  // It may end at any time, so that nothing of it can be asked: not even where it waits.
+  for (queue& q : queues_)
+    if (end_wait(q, reinterpret_cast<const void*>(th), waited::cancelled, nullptr)) return;
 }
 
 void forget_waiters() noexcept {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <pthread.h>
 
 namespace godwit::pthread {
 
@@ -46,6 +47,8 @@ inline constexpr unsigned all_of_them = ~0u;
 struct thread;
 /// @p sent: for a signal that it was sent; not if it has handled that meanwhile.
 bool disturb(thread& t, waited why, bool sent = false) noexcept;
+/// An OS thread, if it waits and may be cancelled.
+void disturb_os_thread(pthread_t th) noexcept;
 
 /// In a forked child: nobody waits any more.
 void forget_waiters() noexcept;

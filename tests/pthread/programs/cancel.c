@@ -112,6 +112,33 @@ static void cancel(const char* what, void* (*f)(void*), void* a) {
   printf("%s: cleaned %d, destroyed %d\n", what, cleaned, destroyed);
 }
 
+// What is cleaned up takes its time, and the thread is cancelled once more meanwhile.
+static sem_t cleaning;
+static void clean_slowly(void* a) {
+  sem_post(&cleaning);
+  sem_wait(&sem);
+  cleaned += (int)(long)a;
+}
+static void* in_cleanup(void* a) {
+  pthread_cleanup_push(clean_slowly, (void*)3);
+  sleep(1000);
+  pthread_cleanup_pop(0);
+  return a;
+}
+static void cancel_twice(void) {
+  pthread_t t;
+  void* r;
+  sem_init(&cleaning, 0, 0);
+  CHECK(pthread_create(&t, NULL, in_cleanup, NULL) == 0 && pthread_cancel(t) == 0);
+  sem_wait(&cleaning);
+  usleep(3000);
+  CHECK(pthread_cancel(t) == 0);
+  usleep(3000);
+  CHECK(sem_post(&sem) == 0);
+  CHECK(pthread_join(t, &r) == 0 && r == PTHREAD_CANCELED);
+  printf("while it cleans up: cleaned %d, begun again %d\n", cleaned, sem_trywait(&cleaning) == 0);
+}
+
 // To try a join is no place to be cancelled.
 static void* tries_to_join(void* a) {
   CHECK(pthread_cancel(pthread_self()) == 0);
@@ -121,7 +148,7 @@ static void* tries_to_join(void* a) {
   return a;
 }
 
-int main(void) {
+static void all(void) {
   sem_init(&sem, 0, 0);
   sem_init(&ready, 0, 0);
   sem_init(&cancelled, 0, 0);
@@ -130,6 +157,7 @@ int main(void) {
   CHECK(pthread_mutex_trylock(&m) == 0 && pthread_mutex_unlock(&m) == 0);
   cancel("sem_wait", in_sem, NULL);
   cancel("sleep", in_sleep, NULL);
+  cancel_twice();
   CHECK(pipe(ends) == 0);
   cancel("read", in_read, NULL);
   CHECK(write(ends[1], "x", 1) == 1);
@@ -166,5 +194,46 @@ int main(void) {
   pthread_create(&t, NULL, by_exit, (void*)3);
   pthread_join(t, &r);
   printf("pthread_exit: %ld, cleaned %d\n", (long)r, cleaned);
+}
+
+// The thread that forked, in its child: another one cancels it. The process ends when both have.
+static pthread_t first;
+static void* cancels_first(void* a) {
+  sem_wait(&ready);
+  usleep(3000);
+  CHECK(pthread_cancel(first) == 0);
+  return a;
+}
+static void say(void* what) { puts(what); }
+static void first_of_a_child(void* (*f)(void*)) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    pthread_t t;
+    first = pthread_self();
+    CHECK(pthread_create(&t, NULL, cancels_first, NULL) == 0);
+    pthread_cleanup_push(say, "the first thread of a child is cancelled");
+    f(NULL);
+    pthread_cleanup_pop(0);
+    _exit(1);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+int main(void) {
+  all();
+  // In a child threads are OS threads.
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    all();
+    exit(3);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3);
+  first_of_a_child(in_cond);
+  first_of_a_child(in_sem);
+  first_of_a_child(in_read);
   return 0;
 }
