@@ -44,9 +44,10 @@ std::uint32_t asked_ = 0, done_ = 0;  // futexes
 
 thread* main_ = nullptr;
 bool serving_ = false;  // W the initial thread, and the only one of a forked child
-// Handlers that run beside a thread. W the initial OS thread
-thread* beside_ = nullptr;
-sigjmp_buf* way_out_ = nullptr;
+// Where the calling OS thread runs a handler beside a thread. Others do not see it, nor do the threads of a
+// child that one of them forks.
+__thread thread* beside_ = nullptr;
+__thread sigjmp_buf* way_out_ = nullptr;
 // the last one that did not come to take a signal in time. W also that one: it is here
 std::atomic<thread*> computes_{nullptr};
 
@@ -347,7 +348,7 @@ thread* find_thread(int tid) noexcept {
   return t;
 }
 
-thread* beside_whom() noexcept { return self() == nullptr ? beside_ : nullptr; }
+thread* beside_whom() noexcept { return beside_; }
 
 void leave_handler_beside(void* result) noexcept {
   thread* t = beside_whom();

@@ -3,6 +3,7 @@
 #include "check.h"
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,6 +128,39 @@ static void children_of_a_child(void) {
   printf("a child of a child\n");
 }
 
+// While a handler runs, and the thread that it is for computes, another thread forks. Threads of the child
+// end by pthread_exit: there is no handler that they could leave.
+static volatile sig_atomic_t in_handler, forked;
+static void handle_until_forked(int signal) {
+  in_handler = signal;
+  while (!forked) {
+  }
+}
+static void* exits(void* result) { pthread_exit(result); }
+static void* forks_beside(void* unused) {
+  pid_t child;
+  pthread_t t;
+  void* r;
+  while (!in_handler) usleep(1000);
+  if (fork_and_start(&child, NULL, NULL)) {
+    CHECK(pthread_create(&t, NULL, exits, (void*)4) == 0 && pthread_join(t, &r) == 0);
+    _exit((int)(long)r);
+  }
+  CHECK(status_of(child) == 4);
+  forked = 1;
+  return unused;
+}
+static void beside_a_handler(void) {
+  pthread_t t;
+  CHECK(pthread_create(&t, NULL, forks_beside, NULL) == 0 && signal(SIGALRM, handle_until_forked) != SIG_ERR);
+  const struct itimerval soon = {{0, 0}, {0, 1000}};
+  CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+  while (!forked) {
+  }
+  CHECK(pthread_join(t, NULL) == 0);
+  printf("a child from beside a handler\n");
+}
+
 int main(void) {
   pthread_t t[8];
   long sum = 0;
@@ -155,5 +189,6 @@ int main(void) {
   CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
   ends();
   children_of_a_child();
+  beside_a_handler();
   return 0;
 }
