@@ -89,7 +89,7 @@ class distribution {
 
 /// Room for @p n objects of type T, uninitialised. @p d as above; @p alignment: a power of two, of the whole.
 /// Throws global_bad_alloc; std::invalid_argument for a bad alignment, block size or home.
-/// Cost: local for a local distribution; otherwise up to some round trips to worker 0's host and three to
+/// Cost: local for a local distribution; otherwise up to some round trips to worker 0's host and five to
 /// each host, of which it waits for up to 16 at once.
 template <class T>
 global_ptr<T> allocate(std::uint64_t n, const distribution& d = distribution::local(),
@@ -113,7 +113,7 @@ global_ptr<T> collective_allocate(std::uint64_t n, const distribution& d = distr
 }
 
 /// Give back what allocate gave, with the same @p n. From any thread, any worker. Null is nothing.
-/// Cost: local, or one message to the home; distributed: some round trips.
+/// Cost: local, or one message to the home; distributed: some round trips to each host.
 template <class T>
 void deallocate(global_ptr<T> p, std::uint64_t n, detail::place where = detail::place::here()) {
   detail::global_free(p.address(), n * sizeof(T), where);
