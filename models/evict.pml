@@ -9,7 +9,7 @@
  * Asserted: the new bytes stay; the user finds them, on this host; nobody uses an entry that is being written, nor
  * the homes of blocks of a freed allocation.
  * What it is not: locks of units and sets (one evictor has one unit), what travels (global.pml).
- * Must pass: the plain model. Mutants, must FAIL: NOT_COUNTED, COUNTED_LATE, NOT_AWAITED, NO_GENERATION,
+ * Must pass: the plain model. Mutants, must FAIL: NOT_COUNTED, COUNTED_LATE, NOT_AWAITED, NOT_ALL, NO_GENERATION,
  * GENERATION_LATE, UNCOUNTED_EARLY, STATE_FIRST, STATE_STAYS, NO_LOCK, REUSE_UNSEEN, REUSE_NOT_AWAITED.
  */
 #ifndef EVICTORS
@@ -27,7 +27,7 @@ mtype k_state[3] = freed;    /* the host's copies */
 byte k_generation[3];
 byte k_word[3];
 bit  asking[3];              /* lock: somebody fetches the copy */
-byte evicting;
+bit  evicting[EVICTORS];     /* one of each */
 bit  bytes;                  /* 1: the new allocation's have been written */
 
 /* Entry i; s: its state. */
@@ -73,26 +73,34 @@ inline find() {
   mine = k_word[at]
 }
 
-proctype evictor() {
+proctype evictor(byte me) {
   byte g, c, w, at, mine;
   mtype s;
 #if !defined(NOT_COUNTED) && !defined(COUNTED_LATE)
-  evicting++;
+  evicting[me] = 1;
 #endif
   find();
 #ifdef COUNTED_LATE
-  evicting++;
+  evicting[me] = 1;
 #endif
   assert(s != live || mine || !no_homes);
 #ifdef UNCOUNTED_EARLY
-  evicting--;
+  evicting[me] = 0;
 #endif
   if
   :: s == live && !mine -> bytes = 0
   :: else -> skip
   fi;
 #if !defined(NOT_COUNTED) && !defined(UNCOUNTED_EARLY)
-  evicting--
+  evicting[me] = 0
+#endif
+}
+
+/* One after the other: there may be no moment at which none does. */
+inline seen_not_to_evict() {
+  evicting[0] == 0;
+#ifndef NOT_ALL
+  for (n : 1 .. EVICTORS - 1) { evicting[n] == 0 }
 #endif
 }
 
@@ -108,7 +116,7 @@ init {
   atomic {  /* the host's copies are good: it used the memory */
     state[0] = live; state[INSIDE] = inside;
     k_state[0] = live; k_state[INSIDE] = inside; k_generation[0] = 1; k_generation[INSIDE] = 1;
-    for (n : 1 .. EVICTORS) { run evictor() }
+    for (n : 1 .. EVICTORS) { run evictor(n - 1) }
   };
   /* free */
   state[0] = freed;
@@ -116,7 +124,7 @@ init {
   generation++;
 #endif
 #ifndef NOT_AWAITED
-  evicting == 0;
+  seen_not_to_evict();
 #endif
 #ifdef GENERATION_LATE
   generation++;
@@ -133,7 +141,7 @@ init {
   generation++;
 #endif
 #ifndef REUSE_NOT_AWAITED
-  evicting == 0;
+  seen_not_to_evict();
 #endif
   no_homes = 0;
   state[first] = live;

@@ -119,8 +119,9 @@ void cache::evict(unit& u) noexcept {
   if (u.tag.load(std::memory_order_relaxed) == 0) return;
   const std::uint64_t since = s_.note != nullptr ? base::fast_ns() : 0;
   // GL10: before looking whose memory it is, which may have been freed; who frees waits for us.
-  word& evicting = net_.host().evicting;
-  evicting.fetch_add(1, std::memory_order_acq_rel);
+  const auto [evicting, us] = net_.my_evicting();
+  [[maybe_unused]] std::uint64_t before = evicting.fetch_or(us, std::memory_order_acq_rel);
+  GODWIT_ASSERT((before & us) == 0, "GL10: a worker evicts one unit at a time");
   // Pages of other hosts' memory go back to the system; what lies between is our own.
   global_address low = 0, high = 0;  // other hosts' bytes, pieces that touch joined
   auto discard = [&] {
@@ -137,7 +138,7 @@ void cache::evict(unit& u) noexcept {
     high = p.at + p.bytes;
   });
   discard();
-  evicting.fetch_sub(1, std::memory_order_release);
+  evicting.fetch_and(~us, std::memory_order_release);
   u.tag.store(0, std::memory_order_relaxed);
   u.epoch = 0;
   ++s_.stats->global_evictions;

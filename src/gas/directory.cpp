@@ -247,14 +247,17 @@ bool directory::remove(descriptor& d) noexcept {
 void directory::forget_everywhere() const noexcept {
   if (!net_.several_hosts()) return;
   net_.increment_at_hosts(net_.host().generation);
-  std::vector<bool> quiet(net_.host_count());
-  for (base::spin_wait turns;; turns.turn()) {
-    net_.at_hosts(
-        atomic_function::fetch_add, net_.host().evicting,
-        [&](std::uint32_t h) { return quiet[h] ? std::nullopt : std::optional(atomic_operands()); },
-        [&](std::uint32_t h, std::uint64_t evicting) { quiet[h] = evicting == 0; });
-    if (std::find(quiet.begin(), quiet.end(), false) == quiet.end()) return;
-    net_.port().idle();
+  // Each worker once, not all of a host at once: where many evict all the time, there is no such moment.
+  for (std::uint32_t n = 0; n < net_.evicting_words(); ++n) {
+    std::vector<std::uint64_t> unseen(net_.host_count(), ~std::uint64_t{0});  // bits: still 1 at every look
+    for (base::spin_wait turns;; turns.turn()) {
+      net_.at_hosts(
+          atomic_function::fetch_add, net_.home(n).evicting,
+          [&](std::uint32_t h) { return unseen[h] ? std::optional(atomic_operands()) : std::nullopt; },
+          [&](std::uint32_t h, std::uint64_t evicting) { unseen[h] &= evicting; });
+      if (std::all_of(unseen.begin(), unseen.end(), [](std::uint64_t bits) { return bits == 0; })) break;
+      net_.port().idle();
+    }
   }
 }
 

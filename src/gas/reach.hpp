@@ -110,6 +110,16 @@ class reach {
   global_address address_of(const void* p) const noexcept {
     return static_cast<global_address>(static_cast<const std::byte*>(p) - s_.window);
   }
+  /// GL10: by which bit of which word this worker says that it evicts. There are evicting_words() of them.
+  std::pair<word&, std::uint64_t> my_evicting() const noexcept {
+    const std::uint32_t n = me() - first_of(my_host());
+    return {home(n / 64).evicting, std::uint64_t{1} << n % 64};
+  }
+  std::uint32_t evicting_words() const noexcept {
+    std::uint32_t most = 0;
+    for (std::uint32_t h = 0; h < host_count(); ++h) most = std::max(most, s_.hosts[h].count);
+    return (most + 63) / 64;
+  }
   /// Words of this host.
   host_words& host() const noexcept { return *at<host_words>(space::words_low); }
   home_words& home(std::uint32_t worker) const noexcept {

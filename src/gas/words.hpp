@@ -102,10 +102,8 @@ struct host_words {
   /// acquires of this host; cached units older than it are stale. W all, R all
   alignas(64) word epoch;
   alignas(64) word dirty_units;  ///< units with bytes to write back. W all, R all
-  /// GL10: units whose memory is being given back. W all; R who frees, or uses addresses again
-  alignas(64) word evicting;
-  alignas(64) word used_bytes;  ///< allocated in memory of this host. W all hosts, atomics
-  word limit_bytes;             ///< W once, before the workers
+  alignas(64) word used_bytes;   ///< allocated in memory of this host. W all hosts, atomics
+  word limit_bytes;              ///< W once, before the workers
   /// of addresses of shared allocations: counts frees, reuses and freezes. W who does it, in all hosts
   word generation;
   word reuses;  ///< of these only those who use addresses again: translations.hpp. W likewise
@@ -128,9 +126,14 @@ struct host_words {
   word rover;                    ///< extent where the next search begins. W/R under shared_lock
 };
 
-/// Objects that others have given back to a home: one list each, behind host_words.
+/// One for each home, behind host_words.
 struct alignas(64) home_words {
-  word returned;  ///< address of the newest, linked by their headers. W all, R owner
+  /// objects that others have given back to it: address of the newest, linked by their headers. W all, R
+  /// owner
+  word returned;
+  /// GL10, of this host: bit i of that of home j is 1 while this host's worker 64 j + i gives memory of a
+  /// unit back. W that worker; R who frees, or uses addresses again
+  word evicting;
 };
 
 }  // namespace godwit::gas
