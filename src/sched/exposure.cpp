@@ -12,12 +12,15 @@
 namespace godwit::sched {
 
 void exposure::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
-  for (detail::pending_value* v = detail::hot().pending; v != nullptr;) {
-    detail::pending_value* next = v->next;
+  // What a value holds may be in the list as well (a future of a future): that is gone with it.
+  for (detail::pending_value** at = &detail::hot().pending; *at != nullptr;) {
+    detail::pending_value* const v = *at;
     const auto address = reinterpret_cast<std::uintptr_t>(v);
     const bool on_stack = address >= here_.region_low && address < here_.region_high;
-    if (!on_stack || (address >= low && address < high)) v->encode(v);
-    v = next;
+    if (!on_stack || (address >= low && address < high))
+      v->encode(v);
+    else
+      at = &v->next;
   }
 }
 

@@ -182,6 +182,33 @@ TEST(future, coded_results_in_many_frames) {
   });
 }
 
+// Their frame leaves while the threads' values lie in it, futures with values of their own among them.
+TEST(future, results_that_hold_futures_in_a_frame_that_leaves) {
+  GODWIT_NEEDS_PROCESSES("results stay as they are");
+  gw::options o = support::schedule(1);
+  o.heap = gw::choice::heap::separate;
+  EXPECT_EQ(gw::run<int>(
+                [] {
+                  auto one = gw::spawn([] { return gw::spawn(text, 60); });
+                  auto two = gw::spawn([] { return std::pair(gw::spawn(text, 61), gw::spawn(text, 62)); });
+                  auto many = gw::spawn([] {
+                    auto a = gw::spawn(text, 63), b = gw::spawn(text, 64);
+                    std::vector<gw::future<std::string>> both(2);
+                    both[0] = std::move(a);
+                    both[1] = std::move(b);
+                    return both;
+                  });
+                  gw::spawn_at(gw::worker(0), [] {}).join();
+                  int good = is_text(one.join().join(), 60);
+                  auto pair = two.join();
+                  good += is_text(pair.first.join(), 61) + is_text(pair.second.join(), 62);
+                  auto both = many.join();
+                  return good + is_text(both[0].join(), 63) + is_text(both[1].join(), 64);
+                },
+                o),
+            5);
+}
+
 // std::vector and the like say that they can be copied whatever their elements are.
 TEST(future, containers_of_what_cannot_be_copied) {
   using numbers = std::vector<std::unique_ptr<int>>;

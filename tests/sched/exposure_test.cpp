@@ -142,4 +142,21 @@ TEST_F(exposing, encodes_what_lies_in_the_frames_that_may_leave) {
   EXPECT_EQ(all.hot(0).pending, nullptr);
 }
 
+TEST_F(exposing, encodes_no_value_that_another_one_held) {
+  static std::array<detail::pending_value, 3> values;
+  static int encoded;
+  encoded = 0;
+  for (detail::pending_value& v : values)
+    v.link([](detail::pending_value*) { ADD_FAILURE() << "it was held"; });
+  const auto with_the_one_before = [](detail::pending_value* p) {
+    ++encoded;
+    p->unlink();
+    if (p != &values[0]) p[-1].unlink();
+  };
+  values[2].encode = values[0].encode = with_the_one_before;
+  it.encode_pending(0, 0);
+  EXPECT_EQ(encoded, 2);
+  EXPECT_EQ(all.hot(0).pending, nullptr);
+}
+
 }  // namespace
