@@ -314,8 +314,7 @@ class [[nodiscard]] future
         record = detail::make_completed_boxed(detail::outcome::value, detail::box<T>(std::move(room_.value)));
         room_.value.~T();
       } else {
-        const writer w = detail::encoded(room_.value);
-        record = detail::make_completed(detail::outcome::value, w.data(), w.size());
+        record = encoded_record();
         room_.value.~T();
         detail::forget_bytes(&room_, sizeof room_);  // what is left of its pointers would hold the thread
       }
@@ -323,6 +322,16 @@ class [[nodiscard]] future
       // Last: as long as something is linked, the expose signal publishes nothing.
       std::atomic_signal_fence(std::memory_order_seq_cst);
       if constexpr (!plain<T>) this->unlink();
+    }
+  }
+
+  /// Of the value in the frame, or of what its codec has thrown: no caller could throw that.
+  detail::ref encoded_record() noexcept {
+    try {
+      const writer w = detail::encoded(room_.value);
+      return detail::make_completed(detail::outcome::value, w.data(), w.size());
+    } catch (...) {
+      return detail::capture_exception();
     }
   }
 

@@ -307,4 +307,24 @@ TEST(codec, whose_writer_throws_gives_that_exception) {
                std::domain_error);
 }
 
+// The value lies in a frame that has to leave before anybody joins: join throws the same.
+TEST(codec, whose_writer_throws_where_the_value_waits_in_a_frame) {
+  GODWIT_NEEDS_PROCESSES("no codec runs");
+  EXPECT_THROW(gw::run<int>(
+                   [] {
+                     auto f = gw::spawn([] { return unwritable{"abc"}; });
+                     gw::spawn_at(gw::worker(0), [] {}).join();
+                     return static_cast<int>(f.join().s.size());
+                   },
+                   support::schedule(1)),
+               std::domain_error);
+  EXPECT_THROW(gw::run<int>(
+                   [] {
+                     const gw::shared_future<unwritable> f = gw::spawn([] { return unwritable{"abc"}; });
+                     return static_cast<int>(f.get().s.size());
+                   },
+                   support::schedule(1)),
+               std::domain_error);
+}
+
 }  // namespace
