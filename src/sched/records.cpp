@@ -112,15 +112,18 @@ void join_records::drop_value(ref r) noexcept {
 
 void join_records::publish_error(ref to, ref error) noexcept {
   const detail::payload p = payload_of(error);
-  const bool boxed = here_.is_near(error) && here_.at<record>(error)->result.boxed != 0;
-  if (boxed) here_.at<record>(error)->result.boxed = 0;  // it has a new owner
-  if (boxed && !here_.is_near(to)) {                     // or none: the bytes behind it go
+  const bool is_here = here_.is_near(error);  // else the thread has gone to another host since
+  const bool boxed = (is_here ? here_.at<record>(error)->result.boxed : fetched_.boxed) != 0;
+  const bool goes_along = boxed && is_here && here_.is_near(to);
+  if (boxed && is_here) here_.at<record>(error)->result.boxed = 0;  // it has a new owner
+  if (boxed && !goes_along) {                                       // or none: the bytes behind it go
     detail::boxed what;
     std::memcpy(&what, p.data, sizeof what);
-    what.destroy(std::exchange(what.object, nullptr));
+    if (is_here) what.destroy(what.object);  // else who frees the record does
+    what.object = nullptr;
     std::memcpy(const_cast<std::byte*>(p.data), &what, sizeof what);
   }
-  publish(to, p.kind, p.data, p.size, boxed && here_.is_near(to));
+  publish(to, p.kind, p.data, p.size, goes_along);
   release(error);
 }
 

@@ -9,7 +9,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -219,6 +221,39 @@ TEST(Heaps, AResultWithoutACodecDoesNotLeaveItsHost) {
   EXPECT_EQ(r.status, 70) << support::show(r);
   EXPECT_TRUE(r.err_has("person has to leave its host as bytes")) << support::show(r);
   EXPECT_EQ(r.err_lines(), 1) << support::show(r);
+}
+
+bool has_left;  // of the process
+
+/// Of a closure: its thread, which is over, goes to the other host.
+struct leaves_at_end {
+  bool is_it = true;
+  leaves_at_end() = default;
+  leaves_at_end(leaves_at_end&& other) noexcept : is_it(std::exchange(other.is_it, false)) {}
+  ~leaves_at_end() {
+    if (is_it) has_left = gw::migrate_to(gw::worker(1));
+  }
+};
+
+[[gnu::noinline]] void throw_text() { throw std::runtime_error(long_text(1)); }
+
+// What it has thrown stays behind, and is destroyed when its record goes.
+TEST(Heaps, AnErrorThatItsThreadHasLeftBehindArrivesAsBytes) {
+  for (const gw::choice::way way : all_ways) {
+    has_left = false;
+    const auto caught = [] {
+      const std::string text = long_text(1);  // holds this thread on its host
+      auto f = gw::spawn([last = leaves_at_end()] { throw_text(); });
+      try {
+        f.join();
+      } catch (const std::runtime_error& e) {
+        return e.what() == text;
+      }
+      return false;
+    };
+    EXPECT_TRUE(gw::run<bool>(caught, on_hosts(2, 2, way))) << name_of(way);
+    EXPECT_TRUE(has_left);
+  }
 }
 
 std::string made_by_threads;
