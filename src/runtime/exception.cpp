@@ -54,13 +54,15 @@ exception_type for_system_error() {
             w.put(e.code().value());
             w.put(&e.code().category());  // categories are globals: the same address in all siblings
             std::string what = what_of(e);
-            const std::string tail = ": " + e.code().message();
+            const std::string message = e.code().message(), tail = ": " + message;
+            w.put(what == message);  // it was made without a text
             if (what.ends_with(tail)) what.resize(what.size() - tail.size());
             w.put(what);
           },
           [](reader& r) {
             const int value = r.get<int>();
             const auto* category = r.get<const std::error_category*>();
+            if (r.get<bool>()) throw std::system_error(value, *category);
             throw std::system_error(value, *category, r.get<std::string>());
           }};
 }

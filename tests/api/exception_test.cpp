@@ -141,6 +141,14 @@ TEST(exception, system_error_keeps_its_code) {
       EXPECT_EQ(e.code(), std::errc::no_space_on_device);
       EXPECT_STREQ(e.what(), std::system_error(e.code(), "writing x").what());
     }
+    // Made without a text it has that of its code, once.
+    try {
+      gw::run<int>([]() -> int { throw std::system_error(std::make_error_code(std::errc::io_error)); }, o);
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const std::system_error& e) {
+      EXPECT_EQ(e.code(), std::errc::io_error);
+      EXPECT_STREQ(e.what(), std::system_error(e.code()).what());
+    }
   }
 }
 
