@@ -146,7 +146,9 @@ const char* what_of(const std::exception& e) noexcept {
 
 void add_exception_type(const exception_type& entry) { table().push_back(entry); }
 
-void encode_current_exception(writer& w) {
+namespace {
+/// Throws what the writer of a user's exception type throws.
+void write_current_exception(writer& w) {
   const std::type_info* type = abi::__cxa_current_exception_type();
   // The object's address: rethrow into a handler by pointer is not portable, but the current exception_ptr
   // holds exactly it.
@@ -172,6 +174,18 @@ void encode_current_exception(writer& w) {
   }
   w.put(what);
 }
+}  // namespace
+
+void encode_current_exception(writer& w) {
+  try {
+    write_current_exception(w);
+  } catch (...) {
+    w = writer();
+    w.put(unknown_type);
+    w.put(readable(abi::__cxa_current_exception_type()));
+    w.put(std::string("thrown while an exception was encoded"));
+  }
+}
 
 void throw_encoded(reader& r) {
   const auto i = r.get<std::uint32_t>();
@@ -192,14 +206,7 @@ ref capture_exception() noexcept {
     return make_completed_boxed(outcome::error, box<std::exception_ptr>(std::current_exception()));
   }
   writer w;
-  try {
-    encode_current_exception(w);
-  } catch (...) {  // the writer of a user's exception type threw
-    w = writer();
-    w.put(unknown_type);
-    w.put(readable(abi::__cxa_current_exception_type()));
-    w.put(std::string("thrown while an exception was encoded"));
-  }
+  encode_current_exception(w);
   if (!host_heap()) return make_completed(outcome::error, w.data(), w.size());
   // The object itself for who catches it on this host, its bytes for others.
   const boxed held = box<std::exception_ptr>(std::current_exception());

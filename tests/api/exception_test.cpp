@@ -245,6 +245,43 @@ struct godwit::codec<with_codec> {
 
 namespace {
 
+struct unwritable {
+  std::string text;
+};
+
+}  // namespace
+
+template <>
+struct godwit::codec<unwritable> {
+  static void write(writer&, const unwritable&) { throw std::domain_error("cannot be written"); }
+  static unwritable read(reader&) { return {}; }
+};
+
+namespace {
+
+TEST(exception, whose_writer_throws_arrives_as_that) {
+  GODWIT_NEEDS_PROCESSES("exceptions arrive as they are");
+  gw::register_exception<unwritable>();
+  const auto arrived = [](const gw::options& o, auto root) {
+    try {
+      gw::run<int>(root, o);
+    } catch (const gw::remote_error& e) {
+      return std::string(e.what());
+    } catch (const std::exception& e) {
+      return std::string("not that: ") + e.what();
+    }
+    return std::string("nothing");
+  };
+  for (gw::options o : few) {
+    o.heap = gw::choice::heap::separate;
+    SCOPED_TRACE(support::describe(o));
+    constexpr const char* text = "std::domain_error: thrown while an exception was encoded";
+    EXPECT_EQ(arrived(o, []() -> int { throw unwritable{"out of root"}; }), text);
+    EXPECT_EQ(arrived(o, [] { return gw::spawn([]() -> int { throw unwritable{"a thread"}; }).join(); }),
+              text);
+  }
+}
+
 TEST(exception, registered_types_arrive_as_themselves) {
   gw::register_exception<plain_registered>();
   gw::register_exception<registered>();
