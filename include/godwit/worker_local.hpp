@@ -11,6 +11,8 @@
 #pragma once
 
 #include <godwit/detail/hot.hpp>
+#include <godwit/global_access.hpp>
+#include <godwit/global_memory.hpp>
 #include <godwit/spawn_at.hpp>
 
 #include <cstddef>
@@ -68,6 +70,41 @@ struct alignas(64) local_box {
 template <class T>
 struct made_by_default {
   T operator()() const { return T(); }
+};
+
+/// Threads that were sent to workers. Global memory says which they are: who waits for them may go on at a
+/// worker that has another heap.
+template <class Part>
+class sent_threads {
+ public:
+  explicit sent_threads(std::uint32_t most)
+      : records_(allocate<ref>(most, distribution::local())), most_(most) {}
+  ~sent_threads() {
+    while (taken_ != count_) detach(take());
+    deallocate(records_, most_);
+  }
+  sent_threads(const sent_threads&) = delete;
+  sent_threads& operator=(const sent_threads&) = delete;
+
+  void add(future<Part> f) { put(records_ + count_++, future_access::take_record(f)); }
+  /// May migrate the thread.
+  void wait_for_all(const place& where) const {
+    for (std::uint32_t i = 0; i < count_; ++i)
+      static_cast<void>(wait(get(records_ + i), where.file, where.function, where.line));
+  }
+  /// When all have ended.
+  std::vector<Part> join(const place& where) {
+    std::vector<Part> parts;
+    while (taken_ != count_) parts.push_back(future_access::of<Part>(take()).join(where));
+    return parts;
+  }
+
+ private:
+  ref take() { return get(records_ + taken_++); }
+
+  const global_ptr<ref> records_;
+  const std::uint32_t most_;
+  std::uint32_t count_ = 0, taken_ = 0;
 };
 
 }  // namespace detail
@@ -159,13 +196,11 @@ class worker_local {
   template <class Visit, class F>
   auto at_each(Visit visit, F& f, const detail::place& where) const {
     using part = std::invoke_result_t<Visit&, worker_local, F&>;
-    std::vector<future<part>> futures;
+    detail::sent_threads<part> all(worker_count());
     for (std::uint32_t w = 0; w < worker_count(); ++w)
-      futures.push_back(spawn_at(worker(w), at_one<Visit, F>{*this, visit, f}));
-    for (future<part>& p : futures) detail::future_access::settle(p, where);
-    std::vector<part> parts;
-    for (future<part>& p : futures) parts.push_back(p.join(where));
-    return parts;
+      all.add(spawn_at(worker(w), at_one<Visit, F>{*this, visit, f}));
+    all.wait_for_all(where);
+    return all.join(where);
   }
 
   std::uint64_t number_;

@@ -117,6 +117,25 @@ TEST(WorkerLocal, UnderOtherPolicies) {
   }
 }
 
+// Whoever waits for the workers goes on at another one.
+TEST(WorkerLocal, WithPrivateHeaps) {
+  GODWIT_NEEDS_PROCESSES("they have one heap");
+  support::for_each_schedule([](gw::options o) {
+    o.heap = gw::choice::heap::separate;
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    const gw::worker_local<int> counts;
+                    each_leaf(depth, [counts] { ++*counts; });
+                    counts.for_each([](int& n) { n *= 2; });
+                    const std::optional<int> sum = counts.combine(std::plus<>());
+                    counts.clear();
+                    return counts.combine(std::plus<>()) ? -1 : *sum;
+                  },
+                  o),
+              2 * leaves);
+  });
+}
+
 std::atomic<int> alive{0}, made{0};  // of this process
 
 struct guarded {
