@@ -46,7 +46,8 @@ class shared_scope {
 };
 
 namespace detail {
-bool are_shared_objects_whole() noexcept;
+/// This process is main's, and no run was killed.
+bool are_shared_objects_mains() noexcept;
 /// Throws std::logic_error in a thread of a run.
 void need_main(const char* what);
 }  // namespace detail
@@ -63,9 +64,10 @@ class shared_global {
     const shared_scope here;
     object_ = new T(std::forward<Args>(arguments)...);
   }
-  /// Destroys the object, unless a killed run may have torn it.
+  /// Destroys the object, unless a killed run may have torn it. Processes that were forked from main's, and
+  /// come here when they exit, leave it alone.
   ~shared_global() {
-    if (detail::are_shared_objects_whole()) delete object_;
+    if (detail::are_shared_objects_mains()) delete object_;
   }
   shared_global(const shared_global&) = delete;
   shared_global& operator=(const shared_global&) = delete;

@@ -181,8 +181,9 @@ shared_scope::~shared_scope() {
 }
 
 namespace detail {
-bool are_shared_objects_whole() noexcept {
-  return shared::state_.load(std::memory_order_acquire) != shared::state::torn;
+bool are_shared_objects_mains() noexcept {
+  const shared::state now = shared::state_.load(std::memory_order_acquire);
+  return now != shared::state::torn && now != shared::state::copied;
 }
 void need_main(const char* what) {
   if (hot().workers == 0) return;

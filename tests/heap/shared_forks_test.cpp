@@ -26,6 +26,17 @@ using namespace shared_objects_test;
 
 gw::shared_global<memo> global_memo;
 
+/// Says in its exit status that another process than main's has destroyed it.
+struct watched {
+  const pid_t mains = getpid();
+  bool lives = true;
+  ~watched() {
+    lives = false;
+    if (getpid() != mains) _exit(99);
+  }
+};
+gw::shared_global<watched> global_watched;
+
 /// What @p f gives back in a child of main, as its exit status.
 int in_child(const std::function<int()>& f) {
   const pid_t pid = fork();
@@ -116,6 +127,33 @@ TEST(Fork, AChildOfAThread) {
     EXPECT_EQ(global_memo->texts.size(), 1u);
     global_memo->texts.clear();
     heap::check_invariants();
+  });
+}
+
+// What exit destroys in a child is not what the run goes on with; nor has the child a whole copy of it.
+TEST(Fork, AChildThatExitsDestroysNone) {
+  const auto status = [] {
+    const pid_t pid = fork();
+    if (pid == 0) std::exit(7);
+    int is = -1;
+    while (waitpid(pid, &is, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(is) ? WEXITSTATUS(is) : 1000 + is;
+  };
+  EXPECT_EQ(status(), 7);
+  for (const char* force : {"none", "children"})
+    EXPECT_EQ(gw::run<int>([status] { return gw::spawn(status).join(); }, support::schedule(2, force)), 7);
+}
+
+TEST(Killed, AThreadThatExitsDestroysNone) {
+  in_new_program([] {
+    try {
+      gw::run<void>([] { std::exit(3); }, support::schedule(2));
+      return 1;
+    } catch (const gw::run_error& e) {
+      if (e.status() != 70) return 2;
+    }
+    return global_watched->lives ? 0 : 3;
   });
 }
 
