@@ -57,9 +57,9 @@ void call_elsewhere(void (*f)(void*)) noexcept {
 
 void before_fork() noexcept {
   interrupt_guard::before_fork();
+  part_ = heap::leave();  // the child has none, whatever handlers it has before ours
   // not by a worker (but perhaps by another OS thread of one), or in such a child already
   if (detail::hot().owner == nullptr) return;
-  if (heap_ != nullptr) part_ = heap::leave();  // the child has none, whatever handlers it has before ours
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   stack_ = sched::this_worker().shared_stack_of(here);
   if (stack_.high == 0) return;
@@ -75,18 +75,17 @@ void before_fork() noexcept {
 }
 
 void after_in_parent() noexcept {
-  if (detail::hot().owner != nullptr) {
-    if (part_ != nullptr) heap::go_on(std::exchange(part_, nullptr));
-    if (frames_.moved())
-      call_elsewhere([](void*) {
-        context::sanitizer_forget(live_, stack_.high);
-        if (!frames_.move_back()) no_memory();
-      });
-  }
+  if (part_ != nullptr) heap::go_on(std::exchange(part_, nullptr));
+  if (detail::hot().owner != nullptr && frames_.moved())
+    call_elsewhere([](void*) {
+      context::sanitizer_forget(live_, stack_.high);
+      if (!frames_.move_back()) no_memory();
+    });
   interrupt_guard::after_fork_in_parent();
 }
 
 void after_in_child() noexcept {
+  part_ = nullptr;
   events::close_ours();
   const bool by_worker = detail::hot().owner != nullptr;  // else another OS thread, or no worker is here
   if (!by_worker && (!is_worker_ || forked_)) {
@@ -95,7 +94,6 @@ void after_in_child() noexcept {
     return;
   }
   forked_ = true;
-  part_ = nullptr;
   if (heap_ != nullptr) {
     heap::forget();
     if (!heap_->make_private())

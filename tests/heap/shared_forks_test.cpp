@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <pthread.h>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -23,6 +24,17 @@ namespace {
 
 namespace heap = godwit::heap;
 using namespace shared_objects_test;
+
+bool made_by_handler_is_shared = false;
+
+// Children come to it before they come to the library's handlers.
+[[gnu::constructor(101)]] void begin() {
+  pthread_atfork(nullptr, nullptr, [] {
+    void* volatile made = std::malloc(3000);
+    made_by_handler_is_shared = in_heap(made);
+    std::free(made);
+  });
+}
 
 gw::shared_global<memo> global_memo;
 
@@ -128,6 +140,17 @@ TEST(Fork, AChildOfAThread) {
     global_memo->texts.clear();
     heap::check_invariants();
   });
+}
+
+TEST(Fork, AHandlerOfTheChildAllocatesOfItsOwn) {
+  const std::uint64_t live = heap::live_bytes();
+  {
+    const gw::shared_scope shared;
+    EXPECT_EQ(in_child([] { return made_by_handler_is_shared ? 1 : 0; }), 0);
+    EXPECT_TRUE(in_heap(std::make_unique<int>(1).get()));
+  }
+  EXPECT_EQ(heap::live_bytes(), live);
+  heap::check_invariants();
 }
 
 // What exit destroys in a child is not what the run goes on with; nor has the child a whole copy of it.
