@@ -186,7 +186,7 @@ bool holds(const void* at) noexcept { return here.holds(at); }
 stack::range in_use() noexcept {
   if (!is_shared()) return {};
   const std::uint64_t fresh = __atomic_load_n(&here.all->fresh, __ATOMIC_RELAXED);
-  return {here.begin, here.begin + (fresh << span_bits)};
+  return {here.begin, fresh != 0 ? here.begin + (fresh << span_bits) + 1 : here.begin};
 }
 
 bool is_free(std::uintptr_t word) noexcept {

@@ -39,7 +39,8 @@ bool is_shared() noexcept;
 /// Of its blocks, or in one.
 bool holds(const void* at) noexcept;
 
-/// Where blocks have been handed out so far. Empty: there is no heap. Local, from any process that has it.
+/// What words name blocks that have been handed out so far: addresses in them, and where the last one ends,
+/// which may be all that somebody has of it. Empty: there is none. Local, from any process that has the heap.
 stack::range in_use() noexcept;
 
 /// In a worker: @p word is an address of the heap where nobody has a block. False: somebody may have one, or

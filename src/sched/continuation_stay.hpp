@@ -28,7 +28,7 @@ void continuation_worker<P>::put_aside() noexcept {
 template <class P>
 bool continuation_worker<P>::owns_nothing(std::uintptr_t low, std::uintptr_t high) const noexcept {
   const stack::range heap = here_.heap_in_use();
-  if (heap.high == 0 || !names(low, high, {heap.low, heap.high + 1})) return true;
+  if (!names(low, high, heap)) return true;
   const auto unused = [&](std::uintptr_t word) { return !heap.holds(word) || here_.hooks.is_free(word); };
   return all_words(low, high, [&](std::uintptr_t word) { return unused(word) && unused(word - 1); });
 }

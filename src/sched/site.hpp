@@ -39,7 +39,7 @@ struct worker_hooks {
   /// complete what has been answered; true: something has not been yet
   bool (*serve)() noexcept = nullptr;
   // Several hosts, with a heap each; null otherwise.
-  stack::range (*heap_in_use)() noexcept = nullptr;         ///< where threads of this host have allocated
+  stack::range (*heap_in_use)() noexcept = nullptr;         ///< words that name this host's heap are there
   bool (*is_free)(std::uintptr_t word) noexcept = nullptr;  ///< names memory there that is free for sure
   void (*on_idle)() noexcept = nullptr;  ///< again and again while the worker is without work
   /// By the one worker that finds that the run is over, before the others hear of it

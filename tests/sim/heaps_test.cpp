@@ -165,19 +165,21 @@ int backwards(int depth, const std::int64_t* end) {
 }
 std::int64_t* volatile whole;  // of the process, so that no frame has it
 TEST(Heaps, TheEndOfABlockHoldsAsItsBeginDoes) {
-  for (const gw::choice::way way : all_ways) {
-    const auto go = [] {
-      whole = new std::int64_t[64];  // of a size that blocks have, so that it ends where the next one begins
-      delete[] new std::int64_t[64];
-      for (int i = 0; i < 64; ++i) whole[i] = i - 64;
-      const int sum = backwards(4, whole + 64);
-      delete[] whole;
-      return sum;
-    };
-    EXPECT_EQ(gw::run<int>(go, on_hosts(4, 4, way)), in_tree);
-    EXPECT_GT(stayed(), 0u) << name_of(way);
-    EXPECT_GT(far_steals(), 0u);
-  }
+  // Of sizes that blocks have: where it ends the next one begins, or all ends that has been handed out.
+  for (const int words : {64, 1 << 17})
+    for (const gw::choice::way way : all_ways) {
+      const auto go = [words] {
+        whole = new std::int64_t[static_cast<std::size_t>(words)];
+        if (words == 64) delete[] new std::int64_t[64];
+        for (int i = 1; i <= 64; ++i) whole[words - i] = -i;
+        const int sum = backwards(4, whole + words);
+        delete[] whole;
+        return sum;
+      };
+      EXPECT_EQ(gw::run<int>(go, on_hosts(4, 4, way)), in_tree);
+      EXPECT_GT(stayed(), 0u) << name_of(way) << ", " << words;
+      EXPECT_GT(far_steals(), 0u);
+    }
 }
 
 /// A block that goes to another host in a way that is not searched, and is freed there.
