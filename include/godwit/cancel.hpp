@@ -146,13 +146,29 @@ class cancel_shield {
   detail::place where_;
 };
 
+namespace detail {
+/// @p value as a thread's result: it follows the calling thread where that waits.
+template <class T>
+future<T> as_result(T value) {
+  future<T> f = future_access::make<T>();
+  new (future_access::room(f)) T(std::move(value));
+  future_access::state(f) = in_frame;
+  if constexpr (!is_plain_result<T>) future_access::link(f);
+  return f;
+}
+}  // namespace detail
+
 /// f() in a scope that is cancelled when @p time is over: as cancel_scope::run. The time is looked at where
 /// cancellation is.
 template <class Rep, class Period, class F>
 auto with_deadline(const std::chrono::duration<Rep, Period>& time, F&& f,
                    detail::place where = detail::place::here()) {
-  cancel_scope scope(time, where);
-  return scope.run(std::forward<F>(f));
+  future<detail::maybe<std::invoke_result_t<F>>> result;
+  {
+    cancel_scope scope(time, where);
+    result = detail::as_result(scope.run(std::forward<F>(f)));
+  }
+  return result.join(where);
 }
 template <class Clock, class Duration, class F>
 auto with_deadline(const std::chrono::time_point<Clock, Duration>& until, F&& f,

@@ -7,6 +7,7 @@
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
 #include "support/stops.hpp"
+#include "support/substrate.hpp"
 
 #include <godwit/godwit.hpp>
 
@@ -14,6 +15,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 
@@ -28,6 +30,24 @@ TEST(cancel, stops_who_is_below_and_nobody_else) {
     EXPECT_EQ(got.wrong, 0);
     EXPECT_GT(got.cancelled, 0);
     EXPECT_GT(got.leaves, 0);
+  });
+}
+
+// The end of its scope waits, and the thread may go on where the heap is another one.
+TEST(cancel, with_a_deadline_a_result_follows_its_thread) {
+  GODWIT_NEEDS_PROCESSES("they have one heap");
+  support::for_each_schedule([](gw::options o) {
+    o.heap = gw::choice::heap::separate;
+    EXPECT_EQ(gw::run<std::size_t>(
+                  [] {
+                    const auto got = gw::with_deadline(std::chrono::minutes(1), [] {
+                      static_cast<void>(gw::spawn([] { support::elsewhere(5); }));
+                      return std::string(100, 'x');
+                    });
+                    return got ? got->find_first_not_of('x') : 0;
+                  },
+                  o),
+              std::string::npos);
   });
 }
 
