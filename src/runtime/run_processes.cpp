@@ -23,6 +23,8 @@ namespace {
 /// Workers that wait for ever where the scheduler does not see it: why the run cannot end, or nothing.
 std::string look_for_stuck(stuck_watch& watch, const family& workers, const launch& what) {
   const transport::shm::segment& memory = what.memory;
+  const sched::word& idle = host_words(memory).idle;
+  const std::uint64_t idle_before = idle.load(std::memory_order_seq_cst);
   std::vector<stuck_watch::wait> waits, in_heap;
   bool somebody_runs = false;
   const auto heap = reinterpret_cast<std::uintptr_t>(what.heap != nullptr ? what.heap->base() : nullptr);
@@ -38,7 +40,8 @@ std::string look_for_stuck(stuck_watch& watch, const family& workers, const laun
              !stuck_watch::nobody_else(pid, 1, false))
       somebody_runs = true;
   });
-  if (!somebody_runs) waits.insert(waits.end(), in_heap.begin(), in_heap.end());
+  if (!somebody_runs && stuck_watch::at_once(in_heap) && idle.load(std::memory_order_seq_cst) == idle_before)
+    waits.insert(waits.end(), in_heap.begin(), in_heap.end());
   if (!watch.seen(waits)) return "";
   const stuck_watch::wait& w = waits[0];
   const auto& l = memory.where();

@@ -223,7 +223,7 @@ void look_for_stuck(stuck_watch& watch, team& t) {
         words_of(t.what->memory, transport::worker_no{i}).worker.pid.load(std::memory_order_seq_cst);
     if (stuck_watch::waits(static_cast<pid_t>(tid), i, w) && !w.shared) waits.push_back(w);
   }
-  const bool all = !waits.empty() && waits.size() + idle == t.all.count &&
+  const bool all = !waits.empty() && waits.size() + idle == t.all.count && stuck_watch::at_once(waits) &&
                    node.idle.load(std::memory_order_seq_cst) == before &&
                    node.outside.load(std::memory_order_seq_cst) == 0 &&
                    stuck_watch::nobody_else(getpid(), t.all.count + 1, true);

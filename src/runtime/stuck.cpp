@@ -31,6 +31,19 @@ std::size_t threads_of(const std::string& process) {
   return n;
 }
 
+/// How often the thread has stopped to run, by itself or for others. False: the system does not tell.
+bool stops_of(pid_t tid, std::uint64_t& stops) {
+  unsigned found = 0;
+  stops = 0;
+  for (const std::string& line : base::lines_of("/proc/" + std::to_string(tid) + "/status"))
+    if (unsigned long long n = 0; std::sscanf(line.c_str(), "voluntary_ctxt_switches: %llu", &n) == 1 ||
+                                  std::sscanf(line.c_str(), "nonvoluntary_ctxt_switches: %llu", &n) == 1) {
+      stops += n;
+      ++found;
+    }
+  return found == 2;
+}
+
 constexpr std::uint64_t bit(int signal) noexcept { return std::uint64_t{1} << (signal - 1); }
 
 }  // namespace
@@ -62,8 +75,16 @@ bool stuck_watch::waits(pid_t tid, std::uint32_t worker, wait& how) {
   if (number != SYS_futex || limit != 0) return false;
   const unsigned long long what = op & FUTEX_CMD_MASK;
   if (what != FUTEX_WAIT && what != FUTEX_WAIT_BITSET && what != FUTEX_LOCK_PI) return false;
-  how = {worker, word, sp, (op & FUTEX_PRIVATE_FLAG) == 0};
-  return true;
+  how = {worker, tid, word, sp, (op & FUTEX_PRIVATE_FLAG) == 0, 0};
+  // Behind the look: who has run since stops once more before it waits again.
+  return stops_of(tid, how.runs);
+}
+
+bool stuck_watch::at_once(const std::vector<wait>& seen) {
+  return std::ranges::all_of(seen, [](const wait& w) {
+    wait now{};
+    return waits(w.tid, w.worker, now) && now == w && now.runs == w.runs;
+  });
 }
 
 bool stuck_watch::nobody_else(pid_t pid, std::size_t threads, bool in_process) {

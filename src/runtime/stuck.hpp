@@ -4,11 +4,10 @@
 //
 // Nothing is guessed. A wait counts only if it has no end of its own (a futex without a timeout), if no
 // thread is left that could end it -- of that process; for a word of the heap that workers share, of any:
-// all others wait like this, or are idle workers -- and no signal handler of the program's could. Where
-// the system does not tell, nothing is reported. Not under MPI, where a rank has threads of the MPI
-// library. Called by:
-// run_processes.cpp, run_threads.cpp.
-// Test: tests/api/stuck_test.cpp.
+// all others wait like this, at the same moment, or are idle workers -- and no signal handler of the
+// program's could. Where the system does not tell, nothing is reported. Not under MPI, where a rank has
+// threads of the MPI library. Called by: run_processes.cpp, run_threads.cpp.
+// Tests: tests/api/stuck_test.cpp, tests/runtime/stuck_watch_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +28,21 @@ class stuck_watch {
 
   struct wait {
     std::uint32_t worker;
+    pid_t tid;
     std::uint64_t word;  ///< address of the futex
     std::uint64_t sp;    ///< the waiting thread's
     bool shared;         ///< other processes may wake it
-    bool operator==(const wait&) const = default;
+    std::uint64_t runs;  ///< so often it has stopped to run
+    /// Whether it has run in between is not asked.
+    bool operator==(const wait& w) const noexcept {
+      return worker == w.worker && tid == w.tid && word == w.word && sp == w.sp && shared == w.shared;
+    }
   };
   /// Does OS thread @p tid, worker @p worker, wait with no end?
   static bool waits(pid_t tid, std::uint32_t worker, wait& how);
+  /// These were seen one after the other, and threads that let each other go may all be found waiting. True:
+  /// none has run since, so at one moment all of them waited.
+  static bool at_once(const std::vector<wait>& seen);
   /// Process @p pid has no more than @p threads threads, and handles none of the signals but those that the
   /// runtime does.
   static bool nobody_else(pid_t pid, std::size_t threads, bool in_process);
