@@ -21,12 +21,13 @@ namespace godwit::runtime {
 namespace {
 
 /// Workers that wait for ever where the scheduler does not see it: why the run cannot end, or nothing.
-std::string look_for_stuck(stuck_watch& watch, const family& workers, const launch& what) {
+/// @p ticks: a function is called here now and then.
+std::string look_for_stuck(stuck_watch& watch, const family& workers, const launch& what, bool ticks) {
   const transport::shm::segment& memory = what.memory;
   const sched::word& idle = host_words(memory).idle;
   const std::uint64_t idle_before = idle.load(std::memory_order_seq_cst);
   std::vector<stuck_watch::wait> waits, in_heap;
-  bool somebody_runs = false;
+  bool somebody_runs = ticks || !stuck_watch::nobody_else(getpid(), 1, false);
   const auto heap = reinterpret_cast<std::uintptr_t>(what.heap != nullptr ? what.heap->base() : nullptr);
   workers.each([&](std::uint32_t worker, pid_t pid) {
     stuck_watch::wait w{};
@@ -84,10 +85,11 @@ class processes final : public substrate {
     stuck_watch stuck(r.own.count);
     rank_calls calls(r.what.memory, transport::worker_no{r.own.first});
     while (workers_->alive() != 0 && !r.failed()) {
-      workers_->sleep(stop_->fd(), stuck.sleep_ms(tick(next_tick)));
+      const int tick_ms = tick(next_tick);
+      workers_->sleep(stop_->fd(), stuck.sleep_ms(tick_ms));
       calls.look();
       if (stuck.due())
-        if (std::string why = look_for_stuck(stuck, *workers_, r.what); !why.empty()) {
+        if (std::string why = look_for_stuck(stuck, *workers_, r.what, tick_ms >= 0); !why.empty()) {
           r.fail(base::status_failed, std::move(why));
           break;
         }

@@ -4,9 +4,9 @@
 //
 // Nothing is guessed. A wait counts only if it has no end of its own (a futex without a timeout), if no
 // thread is left that could end it -- of that process; for a word of the heap that workers share, of any:
-// all others wait like this, at the same moment, or are idle workers -- and no signal handler of the
-// program's could. Where the system does not tell, nothing is reported. Not under MPI, where a rank has
-// threads of the MPI library. Called by: run_processes.cpp, run_threads.cpp.
+// all others wait like this, at the same moment, or are idle workers, and main has no other thread -- and no
+// signal handler of the program's could. Where the system does not tell, nothing is reported. Not under MPI,
+// where a rank has threads of the MPI library. Called by: run_processes.cpp, run_threads.cpp.
 // Tests: tests/api/stuck_test.cpp, tests/runtime/stuck_watch_test.cpp.
 #pragma once
 

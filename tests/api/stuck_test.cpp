@@ -229,4 +229,58 @@ TEST(not_stuck, another_worker_that_computes_lets_it_go) {
   EXPECT_EQ(child.status, 8) << show(child);
 }
 
+// Main's other OS threads use what main made for all workers, and so may a function that is called now and
+// then.
+TEST(not_stuck, another_thread_of_main_lets_it_go) {
+  const outcome child = run_child(
+      [] {
+        const gw::shared_global<std::mutex> m;
+        std::atomic<bool> is_locked = false;
+        std::thread other([&] {
+          const std::lock_guard lock(*m);
+          is_locked = true;
+          usleep(2 * long_us);
+        });
+        while (!is_locked) usleep(1000);
+        char name[] = "program";
+        char* argv[] = {name, nullptr};
+        const int status = gw::run(
+            1, argv,
+            [m = m.get()] {
+              const std::lock_guard lock(*m);
+              return 11;
+            },
+            schedule(2));
+        other.join();
+        return status;
+      },
+      {}, 60);
+  EXPECT_EQ(child.status, 11) << show(child);
+}
+TEST(not_stuck, a_tick_lets_it_go) {
+  const outcome child = run_child(
+      [] {
+        const gw::shared_global<sem_t> s;
+        sem_init(s.get(), 1, 0);
+        const auto at = std::chrono::steady_clock::now() + std::chrono::microseconds(long_us);
+        gw::on_tick(std::chrono::milliseconds(100), [&] {
+          if (std::chrono::steady_clock::now() > at) sem_post(s.get());
+        });
+        char name[] = "program";
+        char* argv[] = {name, nullptr};
+        const int status = gw::run(
+            1, argv,
+            [s = s.get()] {
+              while (sem_wait(s) != 0) {
+              }
+              return 12;
+            },
+            schedule(2));
+        gw::on_tick(std::chrono::milliseconds(100), nullptr);
+        return status;
+      },
+      {}, 60);
+  EXPECT_EQ(child.status, 12) << show(child);
+}
+
 }  // namespace
