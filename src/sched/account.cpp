@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/code_place.hpp"
+#include "base/unexposed.hpp"
 #include "context/exceptions.hpp"
 
 namespace godwit::sched {
@@ -51,6 +52,7 @@ void account::sample_spawns(std::uint64_t now) noexcept {
 }
 
 void account::note_spawn(std::uintptr_t where) noexcept {
+  const base::unexposed inside;  // the caller is a thread, and the signal's handler may write an event, too
   if (spawns_.spawned(where))
     note_spawns(base::fast_ns());
   else

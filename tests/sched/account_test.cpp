@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <sys/mman.h>
 #include <thread>
@@ -251,6 +252,38 @@ TEST_F(accounts, spawns_are_looked_at_now_and_then) {
   EXPECT_EQ(cut.other, 1u);
   EXPECT_EQ(cut.b, 3'000'000u) << "up to its end";
   detail::hot().poll.store(0);
+}
+
+// A thread tells of its spawns, and may be interrupted by the expose signal, whose handler writes an event,
+// too. Here it is interrupted by the first store of its own.
+constexpr std::size_t ring_bytes = 64 << 10;
+void* ring_pages_ = nullptr;
+std::uint32_t seen_in_runtime_ = 0;
+TEST_F(accounts, the_event_of_a_sample_is_written_where_the_expose_signal_keeps_its_hands_off) {
+  ring_pages_ = mmap(nullptr, ring_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(ring_pages_, MAP_FAILED);
+  ring = new (ring_pages_) trace::ring_memory();
+  ring->capacity = 64;
+  a.init(stats, ring);
+  detail::hot().in_runtime = 0;
+  seen_in_runtime_ = 0;
+  a.sample_spawns(base::fast_ns());
+  for (unsigned i = 1; i < sched::spawn_sample::spawns; ++i) a.note_spawn(0x1000);
+  EXPECT_EQ(detail::hot().in_runtime, 0u);
+  EXPECT_TRUE(events().empty());
+  const auto before = std::signal(SIGSEGV, [](int) {
+    seen_in_runtime_ = detail::hot().in_runtime;
+    mprotect(ring_pages_, ring_bytes, PROT_READ | PROT_WRITE);
+  });
+  mprotect(ring_pages_, ring_bytes, PROT_READ);
+  a.note_spawn(0x1000);
+  std::signal(SIGSEGV, before);
+  EXPECT_EQ(seen_in_runtime_, 1u);
+  EXPECT_EQ(detail::hot().in_runtime, 0u);
+  EXPECT_EQ(events().size(), 1u);
+  detail::hot().in_runtime = 1;
+  detail::hot().poll.store(0);
+  munmap(ring_pages_, ring_bytes);
 }
 
 TEST_F(accounts, a_life_has_its_cpu_time) {
