@@ -111,7 +111,7 @@ worker_stats account::as_of(std::uint64_t now) const noexcept {
 /// For so long it has had no thread.
 std::uint64_t account::idle_ns(std::uint64_t now) const noexcept {
   const std::uint64_t from = __atomic_load_n(&idle_from_ns_, __ATOMIC_RELAXED);
-  return from != 0 && from < now ? now - from : 0;
+  return from < now ? now - from : 0;
 }
 
 std::vector<trace::event> account::idle_until(std::uint64_t now) const {
@@ -126,7 +126,7 @@ std::vector<trace::event> account::idle_until(std::uint64_t now) const {
 }
 
 void account::end_idle(std::uint64_t now) noexcept {
-  if (idle_from_ns_ == 0) return;
+  if (!is_idle()) return;
   const std::uint64_t all = now - idle_from_ns_;
   const std::uint64_t transport = std::min(idle_transport_ns_, all);
   idle_of(*stats_) += all - transport;
@@ -141,13 +141,13 @@ void account::end_idle(std::uint64_t now) noexcept {
     system_.begin(now, all);
     sample_spawns(now);
   }
-  idle_from_ns_ = 0;
+  idle_from_ns_ = has_thread;
 }
 
 std::uint64_t account::count_transport(std::uint64_t since, worker_no target, trace::far_request what,
                                        bool brought) noexcept {
   const std::uint64_t now = base::fast_ns();
-  if (brought && idle_from_ns_ != 0) idle_transport_ns_ += now - since;
+  if (brought && is_idle()) idle_transport_ns_ += now - since;
   if (traced())
     note(kind::far_call, now, 0, 0, now - since, 0, transport::index(target),
          static_cast<std::uint16_t>(what));

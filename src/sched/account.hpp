@@ -47,7 +47,7 @@ class account {
 
   /// The worker has no thread from now on, for this reason.
   void begin_idle(trace::idle_cause cause) noexcept;
-  bool is_idle() const noexcept { return idle_from_ns_ != 0; }
+  bool is_idle() const noexcept { return idle_from_ns_ != has_thread; }
   /// A thread is about to run, at @p now; that is not looked at while there is one.
   void end_idle(std::uint64_t now) noexcept;
   /// A request to another host, begun at @p since, has been answered: gives back the time now. @p brought: it
@@ -78,8 +78,9 @@ class account {
 
   trace::ring events_;
   std::uint64_t started_ns_ = 0, cpu_then_ns_ = 0, aside_then_ns_ = 0;
-  std::uint64_t idle_from_ns_ = 0;       ///< without a thread since; 0: has one
-  std::uint64_t idle_transport_ns_ = 0;  ///< of that, waiting for what other hosts had
+  static constexpr std::uint64_t has_thread = ~std::uint64_t{0};
+  std::uint64_t idle_from_ns_ = has_thread;  ///< without a thread since; virtual time begins with 0
+  std::uint64_t idle_transport_ns_ = 0;      ///< of that, waiting for what other hosts had
   trace::idle_cause idle_cause_ = trace::idle_cause::no_work;
   base::callers callers_;  ///< of who waits
   system_use system_;

@@ -198,6 +198,18 @@ TEST(simulation, stacks_of_idle_workers_take_no_memory) {
   EXPECT_GE(steals, workers - 1) << "all had something to compute";
 }
 
+TEST(simulation, who_never_gets_a_thread_is_idle_from_the_beginning_of_virtual_time) {
+  constexpr std::uint64_t ns = 3'000'000;
+  gw::run<void>([] { gw::sim::charge(ns); }, simulated(3));
+  const auto& stats = gw::last_run_stats();
+  ASSERT_EQ(stats.size(), 3u);
+  EXPECT_LT(stats[0].idle_no_work_ns, ns);
+  for (const std::size_t w : {1, 2}) {
+    EXPECT_GE(stats[w].idle_no_work_ns, ns) << "worker " << w;
+    EXPECT_EQ(stats[w].idle_no_work_ns, stats[w].life_ns) << "worker " << w;
+  }
+}
+
 TEST(simulation, a_run_that_is_not_over_by_the_limit_fails) {
   const auto out = support::run_child([] {
     gw::options o = simulated(2);
