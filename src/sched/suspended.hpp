@@ -1,5 +1,5 @@
 // The suspended threads of a host, as somebody sees them who only looks: for who decides that nothing can go
-// on, and for what is said then. What others do meanwhile may tear an image.
+// on, and for what is said then (of all hosts). What others do meanwhile may tear an image.
 #pragma once
 
 #include "sched/site.hpp"
@@ -69,7 +69,8 @@ bool any_suspended(const site& here, F&& f) noexcept {
   return any_image_in_heaps(*here.memory, here.words, f);
 }
 
-/// All workers are idle and the root thread waits: who waits for what.
+/// All workers are idle and the root thread waits: who waits for what. With several hosts a round trip for
+/// each object of the others.
 void describe_deadlock(const site& here, char* text, std::size_t bytes) noexcept;
 
 }  // namespace godwit::sched

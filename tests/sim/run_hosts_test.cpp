@@ -523,6 +523,26 @@ TEST(simulated_hosts, many_who_poll_for_ever_on_hosts_are_told) {
   EXPECT_NE(said.find("deadlock: all 2 workers are idle"), std::string::npos) << said;
 }
 
+TEST(simulated_hosts, a_deadlock_says_who_waits_on_other_hosts) {
+  for (const gw::choice::way way : all_ways) {
+    std::string said;
+    try {
+      gw::run<void>(
+          [] {
+            const auto never = gw::global_latch::make(1);
+            auto waits = gw::spawn_at(gw::worker(2), [never] { never.wait(); });
+            waits.join();
+          },
+          on_hosts(4, 2, way));
+    } catch (const gw::run_error& e) {
+      said = e.what();
+    }
+    for (const char* words :
+         {"deadlock: all 4 workers are idle", "outstanding joins: 2", "suspended on worker 2, waits at"})
+      EXPECT_NE(said.find(words), std::string::npos) << words << ", not in:\n" << said;
+  }
+}
+
 // As between processes: the frame may be another worker's by then.
 TEST(simulated_hosts, closures_that_are_sent_refer_to_no_local) {
   const auto out = support::run_child([] {
