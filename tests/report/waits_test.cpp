@@ -45,8 +45,12 @@ trace_builder one_lock() {
 TEST(Waits, WhatTheyAre) {
   EXPECT_EQ(kind_of(""), wait_for::join);
   EXPECT_EQ(kind_of("group"), wait_for::join);
+  EXPECT_EQ(kind_of("task_group"), wait_for::join);
   EXPECT_EQ(kind_of("shared mutex (to read)"), wait_for::lock);
+  EXPECT_EQ(kind_of("lock of a sync variable"), wait_for::lock);
   EXPECT_EQ(kind_of("global_semaphore"), wait_for::event);
+  EXPECT_EQ(kind_of("sync variable to be full"), wait_for::event);
+  EXPECT_EQ(kind_of("futex"), wait_for::event) << "godwit-openmp waits so";
   EXPECT_EQ(kind_of("read"), wait_for::outside);
 }
 

@@ -168,11 +168,14 @@ class divider {
 
 wait_for kind_of(const std::string& what) {
   if (what == "program's end") return wait_for::nothing;  // of godwit-pthread: that is no waiting
-  if (is_one_of(what, {"", "group", "team", "pthread_join"})) return wait_for::join;
-  if (is_one_of(what, {"mutex", "shared mutex", "shared mutex (to read)", "call_once"}))
+  if (is_one_of(what, {"", "group", "task_group", "team", "pthread_join", "pthread_exit in main"}))
+    return wait_for::join;
+  if (is_one_of(what, {"mutex", "shared mutex", "shared mutex (to read)", "call_once",
+                       "lock of a sync variable"}))  // the last one: Chapel's
     return wait_for::lock;
-  if (is_one_of(what, {"condition variable", "semaphore", "latch", "barrier", "global_latch",
-                       "global_semaphore", "global_barrier", "reduction", "all_reduce", "control object"}))
+  if (is_one_of(what, {"condition variable", "semaphore", "latch", "barrier", "futex", "global_latch",
+                       "global_semaphore", "global_barrier", "reduction", "all_reduce", "control object",
+                       "sync variable to be full", "sync variable to be empty"}))
     return wait_for::event;
   return wait_for::outside;
 }
