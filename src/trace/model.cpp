@@ -29,7 +29,10 @@ model::model(std::uint32_t workers, sink& out, std::vector<std::uint64_t> initia
 void model::event(std::uint32_t w, const trace::event& e) {
   first_look(w, e);
   const auto what = static_cast<kind>(e.what);
-  if (what != kind::place && what != kind::waits && what != kind::callers && what != kind::cancel) flush(w);
+  // (Who asks another host whether what it waits for is there serves others meanwhile.)
+  if (what != kind::place && what != kind::waits && what != kind::callers && what != kind::cancel &&
+      what != kind::message)
+    flush(w);
   switch (what) {
     case kind::start:
     case kind::resume:

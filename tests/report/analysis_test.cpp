@@ -195,6 +195,11 @@ TEST(Analysis, CancelledSuspensionChangesNothing) {
   t.steal(1, 150, root, child, 0, 50);
   t.end(0, 290, child);
   t.suspend(1, 300, root, child, 7);
+  godwit::trace::event served{};  // while it asked whether to wait
+  served.time_ns = 305;
+  served.duration_ns = 3;
+  served.what = static_cast<std::uint16_t>(godwit::trace::kind::message);
+  t.add(1, served);
   t.cancel(1, 310, root);
   t.end(1, 1000, root);
   const analysed x(t);

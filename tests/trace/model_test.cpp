@@ -268,13 +268,15 @@ TEST(model, two_steals_from_one_victim_written_down_in_the_wrong_order) {
 TEST(model, a_cancelled_suspension_leaves_no_trace) {
   recorder r;
   play({{make(kind::start, 100, {.a = root}), make(kind::suspend, 200, {.a = root, .b = child}),
-         make(kind::place, 200, {.a = 1, .b = 2, .other = 3}), make(kind::cancel, 210, {.a = root}),
-         make(kind::suspend, 220, {.a = child, .b = 99, .detail = 1}), make(kind::cancel, 230, {.a = child}),
-         make(kind::end, 300, {.a = root})}},
+         make(kind::place, 200, {.a = 1, .b = 2, .other = 3}),
+         make(kind::message, 208, {.duration_ns = 3}),  // served while it asked whether to wait
+         make(kind::cancel, 210, {.a = root}), make(kind::suspend, 220, {.a = child, .b = 99, .detail = 1}),
+         make(kind::cancel, 230, {.a = child}), make(kind::end, 300, {.a = root})}},
        r);
-  ASSERT_EQ(r.slices.size(), 1u);
-  EXPECT_EQ(r.slices[0].begin_ns, 100u);
-  EXPECT_EQ(r.slices[0].end_ns, 300u);
+  const auto slices = r.of(0, activity::thread);
+  ASSERT_EQ(slices.size(), 1u);
+  EXPECT_EQ(slices[0].begin_ns, 100u);
+  EXPECT_EQ(slices[0].end_ns, 300u);
   ASSERT_EQ(r.threads.size(), 1u);
   EXPECT_EQ(r.threads[0].end_ns, 300u);
   EXPECT_TRUE(r.marks(mark::suspended).empty());

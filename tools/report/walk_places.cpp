@@ -65,11 +65,12 @@ void walker::on_stay(std::uint32_t w, const event& e) {
   ++at.stays;
 }
 
-// And whether the suspension was undone.
+// And whether the suspension was undone. (Who asks another host for that serves others meanwhile.)
 bool walker::cancelled(std::uint32_t w, const event& e, std::uint32_t& place) {
   event_cursor c = cursors_[w];
   place_events found;
   if (read_place(c, found)) place = place_table_.index_of(found, r_.strings, a_.places);
+  while (!c.done() && static_cast<kind>((*c).what) == kind::message) c.next();
   return !c.done() && static_cast<kind>((*c).what) == kind::cancel && (*c).a == e.a;
 }
 
