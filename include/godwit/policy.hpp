@@ -48,7 +48,9 @@ struct child_on_own_stack {
     // fork_call has done it
     if (hot_test<offsetof(hot_words, in_place)>()) return child<F, R>::run(a0, a1, slot, out);
     frame f{a0, a1, slot, out, {}};
-    void* stack = new_stack();
+    const std::uintptr_t words[] = {a0, a1};
+    const void* const closure = in_registers<F> ? words : reinterpret_cast<const void*>(a0);
+    void* stack = new_stack(slot, closure, may_hold_address<F> ? sizeof(F) : 0);
     godwit_ctx_call_on(stack, body, &f);
     free_stack(stack);  // only if it came back: else the thread's end does it
     return f.result;

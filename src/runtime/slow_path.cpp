@@ -251,9 +251,9 @@ ref spawn_task(task_entry* entry, const task_bytes& closure) {
   return this_worker().spawn_task(entry, closure,
                                   reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }
-void* new_stack() noexcept {
+void* new_stack(spawn_slot* slot, const void* closure, std::size_t bytes) noexcept {
   need_run("spawn");
-  return this_worker().new_stack();
+  return this_worker().new_stack(*slot, closure, bytes);
 }
 void free_stack(void* top) noexcept { this_worker().free_stack(top); }
 

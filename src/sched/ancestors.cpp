@@ -20,6 +20,15 @@ std::uint64_t ancestors::needed_end(const spawn_slot& parent, std::uint64_t top,
              : top;
 }
 
+void ancestors::note_closure(spawn_slot& slot, const void* closure, std::size_t bytes) const noexcept {
+  const auto low = reinterpret_cast<std::uintptr_t>(closure);
+  const bool names_none = all_words(low, low + bytes / sizeof low * sizeof low, [&](std::uintptr_t word) {
+    return word - here_.region_low >= here_.region_high - here_.region_low || word - low < bytes;
+  });
+  slot.closure[0] = names_none ? 0 : here_.region_low;
+  slot.closure[1] = 0;
+}
+
 void ancestors::came(std::uint64_t top, std::uint64_t bytes_end) noexcept {
   spawn_slot& bottom = deque_.sentinel();
   bottom.sp = top;

@@ -15,6 +15,10 @@ class ancestors {
   /// Up to where stack bytes go with the thread that was spawned at @p parent and whose own are [@p low,
   /// @p top).
   std::uint64_t needed_end(const spawn_slot& parent, std::uint64_t top, std::uint64_t low) const noexcept;
+  /// Where threads have stacks of their own: from now on @p slot says of the closure of the thread that is
+  /// spawned there whether it names a stack, and nothing else. When that thread has to move, the frame of its
+  /// parent may be another thread's, and nobody knows what rode in registers.
+  void note_closure(spawn_slot& slot, const void* closure, std::size_t bytes) const noexcept;
   /// The thread at the bottom, whose stack ends at @p top, begins to run here, with the bytes up to
   /// @p bytes_end: the sentinel says so from now on. Remembers what its ancestors' frames look like.
   void came(std::uint64_t top, std::uint64_t bytes_end) noexcept;

@@ -43,7 +43,7 @@ class continuation_worker final : public worker {
   lazy_way lazy_child_returned(std::uintptr_t value, std::uintptr_t give) noexcept override;
   lazy_way lazy_child_failed(ref error) noexcept override;
   void lazy_spawn_point() noexcept override;
-  void* new_stack() noexcept override;
+  void* new_stack(spawn_slot& slot, const void* closure, std::size_t bytes) noexcept override;
   void free_stack(void* top) noexcept override;
   void more_stacks() noexcept override;
   const char* overflow_of_thread(std::uintptr_t address) const noexcept override;

@@ -35,12 +35,13 @@ void continuation_worker<P>::no_more_stacks() const noexcept {
 }
 
 template <class P>
-void* continuation_worker<P>::new_stack() noexcept {
+void* continuation_worker<P>::new_stack(spawn_slot& slot, const void* closure, std::size_t bytes) noexcept {
   if constexpr (stacks_stay) {
     return nullptr;  // with stacks that stay fork_call has changed the stack already
   } else if constexpr (!iso) {
-    return worker::new_stack();
+    return worker::new_stack(slot, closure, bytes);
   } else {
+    ancestors_.note_closure(slot, closure, bytes);
     const std::uintptr_t top = own_stacks_.take();
     if (top == 0) no_more_stacks();
     const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));

@@ -320,7 +320,7 @@ ref worker::create_thread(detail::task_entry*, const void*, std::size_t, priorit
 ref worker::spawn_task(detail::task_entry*, const detail::task_bytes&, std::uintptr_t) noexcept {
   wrong_policy();
 }
-void* worker::new_stack() noexcept { wrong_policy(); }
+void* worker::new_stack(spawn_slot&, const void*, std::size_t) noexcept { wrong_policy(); }
 void worker::free_stack(void*) noexcept { wrong_policy(); }
 lazy_way worker::lazy_child_returned(std::uintptr_t, std::uintptr_t) noexcept { wrong_policy(); }
 lazy_way worker::lazy_child_failed(ref) noexcept { wrong_policy(); }

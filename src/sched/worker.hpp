@@ -72,7 +72,7 @@ class worker {
   virtual void lazy_spawn_point() noexcept {}
   virtual ref spawn_task(detail::task_entry* entry, const detail::task_bytes& closure,
                          std::uintptr_t spawned_at) noexcept;
-  virtual void* new_stack() noexcept;
+  virtual void* new_stack(spawn_slot& slot, const void* closure, std::size_t bytes) noexcept;
   virtual void free_stack(void* top) noexcept;
   virtual void more_stacks() noexcept {}
   virtual void announce_thread(std::uintptr_t sp) noexcept { announce_stack_now(sp); }

@@ -17,10 +17,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -574,6 +576,72 @@ TEST(policy, iso_takes_no_bytes_between_members_for_a_reference) {
               1225)
         << force;
   }
+}
+
+/// Goes on elsewhere, or would, if it did not seem to refer to a local variable.
+template <class... T>
+long moves(T... x) {
+  gw::yield();
+  return (static_cast<long>(x) + ...);
+}
+
+TEST(policy, iso_takes_no_numbers_for_references) {
+  if (!is_asked_for("iso")) return;
+  using P = gw::policies::iso;
+  for (const char* force : {"none", "parents", "children", "random"}) {
+    gw::options o = support::schedule(2, force, 0, support::base_seed());
+    o.policy = gw::choice::named{"iso"};
+    EXPECT_EQ(gw::run<long>(
+                  [] {
+                    long wrong = 0;
+                    for (long high = 1; high < 0x2000; high += 0x155) {
+                      const long n = high << 48 | 0x2345'6789'abcd;
+                      auto one = P::spawn([n] { return moves(n); });
+                      wrong += one.join() != n;
+                      auto two = P::spawn([n, m = -n] { return moves(n, m); });
+                      wrong += two.join() != 0;
+                    }
+                    return wrong;
+                  },
+                  o),
+              0)
+        << force;
+  }
+}
+
+TEST(policy, iso_does_not_hold_a_thread_for_what_another_one_referred_to) {
+  if (!is_asked_for("iso")) return;
+  using P = gw::policies::iso;
+  gw::options o = under("iso", 1);  // whoever refers to a local stays
+  EXPECT_EQ(gw::run<long>(
+                [] {
+                  long n = 5, m = 6;
+                  auto refers = P::spawn([&n, &m] { return n + m; });
+                  long sum = refers.join();
+                  auto small = P::spawn([i = 7] { return moves(i); });
+                  sum += small.join();
+                  auto again = P::spawn([&n, &m] { return n + m; });
+                  sum += again.join();
+                  auto one = P::spawn([i = 8L] { return moves(i); });
+                  sum += one.join();
+                  return sum;
+                },
+                o),
+            11 + 7 + 11 + 8);
+}
+
+TEST(policy, iso_looks_through_a_closure_where_it_lies_at_the_spawn) {
+  if (!is_asked_for("iso")) return;
+  gw::options o = under("iso", 1);
+  EXPECT_EQ(gw::run<long>(
+                [] {
+                  const auto on_the_heap = std::make_unique<with_a_gap>();
+                  on_the_heap->more[3] = 9;
+                  auto f = gw::policies::iso::spawn(std::move(*on_the_heap));
+                  return f.join();
+                },
+                o),
+            9);
 }
 
 TEST(policy, iso_stacks_that_are_used_up_are_reported) {

@@ -146,8 +146,9 @@ struct task_bytes {
 
 /// Child stealing: put a task into the deque. Its bytes are taken. Gives back its record.
 ref spawn_task(task_entry* entry, const task_bytes& closure);
-/// Iso-address: top of an unused stack with a globally unique address. Does not migrate.
-void* new_stack() noexcept;
+/// Iso-address: top of an unused stack with a globally unique address, for the thread that is spawned at
+/// @p slot. Its closure is looked through for addresses of stacks. Does not migrate.
+void* new_stack(spawn_slot* slot, const void* closure, std::size_t bytes) noexcept;
 /// Give it back. Local, or one store to its owner.
 void free_stack(void* top) noexcept;
 
