@@ -288,10 +288,11 @@ void child_worker<P>::run_task(ref r, bool buried) noexcept {
   running_ = below;
   end_segment();
   strand_ended();
-  words_come(words_below);
   number_ = number_below;
   here_.release_writes();
   finish_task(r);
+  // Who called it from a join may have gone on before, and left its scope.
+  if (!full || current_->caller != nullptr) words_come(words_below);
 }
 
 template <class P>

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace {
 
@@ -133,6 +134,49 @@ TEST(cancel_policy, threads_that_have_not_begun_do_not) {
     // A thread may begin just before, and look just after.
     EXPECT_LE(shared->after, o.workers);
   });
+}
+
+/// A result whose destructor tells whether it is in a cancelled scope.
+struct tells {
+  std::atomic<int>* cancelled = nullptr;
+  explicit tells(std::atomic<int>* to) : cancelled(to) {}
+  tells(tells&& other) noexcept : cancelled(std::exchange(other.cancelled, nullptr)) {}
+  ~tells() {
+    if (cancelled != nullptr) cancelled->store(gw::is_cancelled() ? 1 : 2);
+  }
+};
+
+/// What a join calls may end after the caller has gone on, and left the scope in which it waited.
+TEST(cancel_policy, a_thread_outlives_the_scope_of_who_called_it) {
+  using P = gw::policies::child_full;
+  struct shared_words {
+    std::atomic<bool> called{false}, left{false};
+    std::atomic<int> cancelled{0};
+  };
+  support::shared<shared_words> shared;
+  gw::options o;
+  o.workers = 1;
+  o.policy = gw::choice::policy::child_full;
+  gw::run<void>(
+      [w = shared.get()] {
+        auto first = P::spawn([w] {
+          while (!w->called) gw::yield();
+        });
+        gw::yield();  // it has begun
+        static_cast<void>(P::spawn([w] {
+          w->called = true;
+          while (!w->left) gw::yield();
+          return tells(&w->cancelled);
+        }));
+        {
+          gw::cancel_scope scope;
+          first.join();  // calls the second one
+          scope.cancel();
+        }
+        w->left = true;
+      },
+      o);
+  EXPECT_EQ(shared->cancelled, 2);
 }
 
 }  // namespace
