@@ -63,7 +63,7 @@ void need_no_checkout(const char* doing, const char* file = nullptr, unsigned li
 bool joins_in_call(ref r) noexcept {
   return detail::hot().checkouts == in_call && r != 0 && this_worker().records().is_complete(r);
 }
-/// Under some policies threads wait for those only that they made.
+/// Under some policies threads wait for those only that they made, or for the parts of their own tallies.
 bool may_wait_for(ref r) noexcept {
   sched::worker& w = this_worker();
   const std::uint64_t me = w.number_of_thread();
@@ -207,7 +207,9 @@ void leave_running(ref record) noexcept {
 ref make_tally() {
   need_run("group of threads");
   const base::unexposed inside;
-  return this_worker().records().make_tally();
+  const ref tally = this_worker().records().make_tally();
+  this_worker().here().at<sched::record>(tally)->made_by = this_worker().number_of_thread();
+  return tally;
 }
 void free_tally(ref tally) noexcept {
   if (detail::hot().workers == 0) return;  // it outlived its run
@@ -223,6 +225,12 @@ void detach_into(ref record, ref tally) noexcept { this_worker().detach_into(rec
 void wait_for_parts(ref tally, const char* what, const place& where) noexcept {
   need_run("wait");
   need_no_checkout("wait", where.file, where.line);
+  if (!may_wait_for(tally) && this_worker().records().is_any_out(tally)) [[unlikely]]
+    base::fatal(
+        "worker %u: this run's policy is %s, where a thread may wait for its own children only, but the one "
+        "at %s:%u waits for a %s that another one made: wait where it was made, or take another policy with "
+        "--godwit-policy (GODWIT_POLICY)",
+        hot().worker, name_of(this_worker().here().opts.policy), where.file, where.line, what);
   this_worker().wait_for_parts(tally, where, what);
 }
 ref take_failed(ref tally) noexcept {

@@ -53,8 +53,9 @@ struct record : object {
     /// with options::span: longest chain up to the end of the child; of a thread that begins later, up to its
     /// creation until it begins. W creator, child before JN1 if there is no `part` (TY4)
     std::uint64_t span_ns;
-    std::uint64_t made_by;  ///< run to completion: number of the thread that may join. W owner, R owner
-    std::uint64_t part;     ///< of a tally: its number, with is_part. W who detaches it, before that
+    /// run to completion: number of the thread that may join, or wait for parts of a tally. W, R owner
+    std::uint64_t made_by;
+    std::uint64_t part;  ///< of a tally: its number, with is_part. W who detaches it, before that
   };
 };
 static_assert(sizeof(record) == 128);

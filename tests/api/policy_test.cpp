@@ -465,6 +465,18 @@ TEST(policy, who_waits_for_a_thread_of_somebody_else_is_reported_where_that_must
   }
 }
 
+TEST(policy, who_waits_for_a_group_of_somebody_else_is_reported_where_that_must_not_be) {
+  GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
+  using P = gw::policies::child_rtc;
+  const std::string said = failure(under("child_rtc", 1), [] {
+    const auto g = std::make_unique<gw::task_group>();
+    auto waits = P::spawn([g = g.get()] { g->wait(); });
+    g->run_by<P>([] { gw::yield(); });  // the other one, which waits for it, runs on top of it
+    waits.join();
+  });
+  EXPECT_NE(said.find("waits for a task_group that another one made"), std::string::npos) << said;
+}
+
 TEST(policy, a_thread_that_was_sent_is_waited_for_where_it_was_made) {
   GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   using P = gw::policies::child_rtc;
