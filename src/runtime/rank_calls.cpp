@@ -1,6 +1,7 @@
 // See rank_calls.hpp. The second half runs in workers.
 #include "runtime/rank_calls.hpp"
 
+#include <godwit/detail/policy_facts.hpp>
 #include <godwit/on_rank.hpp>
 #include <godwit/task.hpp>
 
@@ -179,9 +180,13 @@ struct asking {
 /// Of the thread that waits, which may go on anywhere.
 const sched::site& here() noexcept { return sched::this_worker().here(); }
 
-/// Others run where it yields. A scope that is cancelled meanwhile does not stop it: ranks are at work.
+/// Others run where it yields, unless that is on top of it: they might call on_rank as well, and wait for it.
+/// A scope that is cancelled meanwhile does not stop it: ranks are at work.
 void pause() noexcept {
-  yield_thread();
+  if (facts_of(here().opts).has_futures())
+    yield_thread();
+  else
+    sched::this_worker().serve();
   base::nap(50'000);
 }
 

@@ -60,11 +60,6 @@ class child_worker final : public worker {
   void block(ref r, const detail::place& where, const char* what) noexcept override;
   void run_here(ref) noexcept override {}  // who has begun stays anyway
 
-  /// What others ask of this worker.
-  void serve() noexcept {
-    inbox_.serve();
-    serve_mailbox();
-  }
   // Substrate sim: see continuation_worker.
   void uses_region(std::uintptr_t low) noexcept { here_.used_from = low; }
   void spend(base::step what) const noexcept {

@@ -171,6 +171,11 @@ class worker {
   /// Carry out requests of other hosts that wait here. Cheap when there are none.
   void serve_inbox() noexcept { inbox_.serve(); }
   bool serve_one() noexcept { return inbox_.serve_one(); }
+  /// All that others ask of this worker. No other thread comes.
+  void serve() noexcept {
+    inbox_.serve();
+    serve_mailbox();
+  }
   /// From the expose signal's handler.
   /// @p interrupted: null where nobody can say.
   void on_expose_signal(std::uint32_t float_control,

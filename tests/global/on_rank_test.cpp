@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 #include <godwit/algorithm.hpp>
 #include <godwit/godwit.hpp>
+#include <godwit/policy.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include <sys/wait.h>
@@ -82,6 +84,38 @@ TEST(OnRank, CallsOfSeveralThreadsComeOneAfterTheOther) {
     WANT(gw::get(at) == 6);
     gw::deallocate(at, 1);
   });
+}
+
+TEST(OnRank, FromThreadsOfEveryPolicy) {
+  for (const char* name : {"greedy", "stalling", "iso", "child_full", "child_rtc"})
+    for (const unsigned workers : {1u, 2u}) {
+      gw::options o;
+      o.workers = workers;
+      o.policy = gw::choice::named{name};
+      SCOPED_TRACE(std::string(name) + ", workers: " + std::to_string(workers));
+      gw::with_policy(gw::choice::named{name}, [&](auto p) {
+        using P = decltype(p);
+        EXPECT_EQ(gw::run<std::uint64_t>(
+                      [] {
+                        auto at = gw::allocate<std::uint64_t>(1);
+                        gw::put(at, std::uint64_t{0});
+                        const auto call = [at] {
+                          gw::on_rank([](gw::rank, std::span<std::uint64_t> mine) { ++mine[0]; },
+                                      gw::global_span<std::uint64_t>(at, 1));
+                        };
+                        auto f = P::spawn(call);
+                        auto g = P::spawn(call);
+                        call();  // others run where it waits, and call as well
+                        g.join();
+                        f.join();
+                        const std::uint64_t calls = gw::get(at);
+                        gw::deallocate(at, 1);
+                        return calls;
+                      },
+                      o),
+                  3u);
+      });
+    }
 }
 
 TEST(OnRank, GivesBackWhatWasThrown) {
