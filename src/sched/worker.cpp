@@ -336,7 +336,10 @@ void worker::serve_mailbox() noexcept {
     carried_.enter(0, detail::hot().bottom);
     scopes_.changed();
   }
+  const bool between = is_between_threads();
+  if (between && letters_segment_ != 0) set_segment(letters_segment_);
   mail_.take([this](ref done) { finish(done); });
+  if (between && (letters_segment_ = carried_.segment()) != 0) set_segment(0);  // it is no thread's
   if (scope != 0) [[unlikely]] {
     const unexposed inside;
     carried_.leave(scope);

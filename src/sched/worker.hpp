@@ -369,6 +369,7 @@ class worker {
   void set_segment(ref s) noexcept;
 
   bool in_letter_ = false;
+  ref letters_segment_ = 0;  ///< of what letters do between two threads; 0: nothing is tracked
 
   base::small_random delay_random_;
 };

@@ -295,6 +295,25 @@ TEST(reducer, stolen_continuations_leave_few_segments) {
     EXPECT_LT(w.heap_high_bytes, std::size_t{turns} * 16) << "a segment and a view each would be 192 bytes";
 }
 
+gw::reducer<long> of_letters;
+// A worker without a thread takes letters as well, and then a thread comes.
+TEST(reducer, letters_leave_few_segments) {
+  constexpr int turns = 2'000;
+  EXPECT_EQ(gw::run<bool>(
+                [] {
+                  for (int i = 0; i < turns; ++i) {
+                    gw::on_each_worker([] { *of_letters += 1; });
+                    for (std::uint32_t w = 0; w < gw::worker_count(); ++w)
+                      gw::spawn_at(gw::worker(w), [] {}).join();
+                  }
+                  return of_letters.take() == turns * static_cast<long>(gw::worker_count());
+                },
+                support::schedule(2)),
+            true);
+  for (const gw::worker_stats& w : gw::last_run_stats())
+    EXPECT_LT(w.heap_high_bytes, std::size_t{turns} * 64) << "a part with a view each would be 256 bytes";
+}
+
 TEST(reducer, mistakes_say_what_to_do) {
   GODWIT_NEEDS_PROCESSES("the message of another process is looked at");
   const auto outside = support::run_child([] { return static_cast<int>(of_main->size()); });
