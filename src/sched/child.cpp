@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 
+#include "sched/child_arrive.hpp"
 #include "sched/child_threads.hpp"
 #include "sched/frames.hpp"
 
@@ -181,42 +182,6 @@ ref child_worker<P>::take_from(worker_no victim) noexcept {
   ++stats.steals_timed;
   stats.steal_ns += base::fast_ns() - before;
   return r;
-}
-
-/// The next task that nobody else begins, or the newest of the own deque, or 0.
-template <class P>
-ref child_worker<P>::pop_here() noexcept {
-  if (arrivals_.empty()) return pop_own();
-  const ref r = arrivals_.front();
-  arrivals_.pop_front();
-  return r;
-}
-
-namespace {
-/// A task that holds a parcel: its own record is nobody's.
-void run_parcel(void* held, std::size_t, ref) {
-  auto& p = *static_cast<parcel*>(held);
-  p.entry(&p + 1, p.bytes, p.record);
-  this_worker().finish(p.record);
-}
-}  // namespace
-
-template <class P>
-void child_worker<P>::arrive(const parcel& p, const data_part&) noexcept {
-  auto* t = static_cast<task*>(heap_.allocate(object_kind::record, sizeof(task) + sizeof p + p.bytes));
-  clear_record(t);
-  t->state.store(state_detached, std::memory_order_relaxed);
-  t->float_control = p.float_control;
-  t->entry = run_parcel;
-  t->closure_bytes = sizeof p + p.bytes;
-  t->spawned_at = p.spawned_at;
-  put_carried(*t, {p.scope, p.segment});
-  t->refers_to_stacks = false;
-  base::happens_after(t);  // of whoever was there before
-  std::memcpy(t->closure(), &p, sizeof p);
-  std::memcpy(t->closure() + sizeof p, p.closure(), p.bytes);
-  base::happens_before(t);
-  arrivals_.push_back(here_.ref_of(t));
 }
 
 /// Who has begun stays.

@@ -72,6 +72,7 @@ class child_worker final : public worker {
   bool is_in_own_stack(std::uintptr_t word) const noexcept;
   void make_room() noexcept;
   ref pop_own() noexcept;
+  bool begins_here(ref r) const noexcept;
   ref pop_here() noexcept;
   ref take_from(worker_no victim) noexcept;
   ref look_for_task() noexcept;

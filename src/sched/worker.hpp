@@ -9,7 +9,7 @@
 // A worker is made of parts, each of which sees the site and nothing of the worker: deque, heap,
 // join_records, ready_queue, mailbox, far_inbox, far_thief, outside_events, idleness, ancestors, exposure,
 // account. What is left here is what joins them, and how a thread enters and leaves a stack. Policies:
-// continuation.cpp with continuation_{stacks,suspend,turns}.hpp, child.cpp with child_threads.hpp;
+// continuation.cpp with continuation_{stacks,suspend,turns}.hpp, child.cpp with child_{arrive,threads}.hpp;
 // policies.cpp makes them.
 // Documents: docs/architecture.md, docs/policies.md, docs/protocols/{deque,join,idle}.md. Called by:
 // src/runtime.

@@ -1,5 +1,5 @@
-// Child stealing on several simulated hosts, with a stack for each thread (child_full). Test of
-// src/sched/child_threads.hpp.
+// Child stealing on several simulated hosts, above all with a stack for each thread (child_full). Test of
+// src/sched/child_threads.hpp and child_arrive.hpp.
 // test: skip-qemu timeout=60
 #include "sim/simulated_runs.hpp"
 
@@ -118,6 +118,43 @@ TEST(ChildFull, AMemberThatSucceedsIsNoFailureOfAThreadBefore) {
                   full(2, seed)),
               70)
         << "seed " << seed;
+}
+
+/// It has arrived, and waits for its worker, when its memory leaves.
+template <class P>
+std::uint32_t begins_where_the_memory_is(gw::choice::policy policy, std::uint64_t seed) {
+  gw::options o = on_hosts(2, 2, gw::choice::way::server, seed);
+  o.policy = policy;
+  return gw::run<std::uint32_t>(
+      [] {
+        constexpr std::uint64_t page = 4096, words = page / sizeof(std::uint64_t);
+        const auto p = gw::allocate<std::uint64_t>(2 * words, gw::distribution::cyclic(page).movable(page));
+        const auto at = p + words;
+        auto busy = gw::spawn_at(gw::worker(1), [] {
+          gw::sim::charge(1'000'000);
+          auto child = P::spawn([] {});  // takes letters
+          gw::sim::charge(20'000'000);
+          child.join();
+        });
+        gw::sim::charge(100'000);
+        auto sent = gw::spawn_at(at, [] { return gw::worker_id(); });
+        gw::sim::charge(5'000'000);
+        gw::move(at, 0).join();
+        const std::uint32_t where = sent.join();
+        busy.join();
+        gw::deallocate(p, 2 * words);
+        return where;
+      },
+      o);
+}
+
+TEST(ChildStealing, AThreadThatWasSentFollowsItsMemory) {
+  using gw::choice::policy;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    EXPECT_EQ(begins_where_the_memory_is<child_full>(policy::child_full, seed), 0u) << "seed " << seed;
+    EXPECT_EQ(begins_where_the_memory_is<gw::policies::child_rtc>(policy::child_rtc, seed), 0u)
+        << "seed " << seed;
+  }
 }
 
 }  // namespace
