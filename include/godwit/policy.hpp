@@ -172,13 +172,17 @@ struct task_entries {
   }
 };
 
-/// A callable whose bytes are taken by somebody else; destroyed if that fails.
+/// A callable whose bytes are taken by somebody else; destroyed if that fails. One that names itself, as a
+/// short string does, would go on naming the place that it has left: that ends the run.
 template <class F>
 class relocated {
  public:
   explicit relocated(F& f) {
+    if constexpr (!plain<F>) forget_bytes(&f_, sizeof f_);  // what it leaves as it was names nothing
     new (&f_.value) F(std::move(f));
     clear_padding(f_.value);
+    if constexpr (!plain<F>)
+      if (names_itself()) codec_missing(typeid(F).name());
   }
   ~relocated() {
     if (here_) f_.value.~F();
@@ -189,6 +193,15 @@ class relocated {
   void gone() noexcept { here_ = false; }
 
  private:
+  bool names_itself() const noexcept {
+    const auto* const all = static_cast<const std::byte*>(bytes());
+    for (std::uintptr_t at = 0, word = 0; at + sizeof word <= sizeof f_; at += sizeof word) {
+      std::memcpy(&word, all + at, sizeof word);
+      if (word - reinterpret_cast<std::uintptr_t>(all) < sizeof f_) return true;
+    }
+    return false;
+  }
+
   manual<F> f_;
   bool here_ = true;
 };

@@ -416,6 +416,30 @@ TEST(Separate, AResultWithoutACodecIsNamed) {
   EXPECT_EQ(r.left_behind, 0);
 }
 
+// Under child stealing a closure waits elsewhere than where it was made: as bytes, where heaps are apart.
+TEST(Separate, AClosureThatNamesItselfIsNamed) {
+  for (const auto each : {gw::choice::policy::child_full, gw::choice::policy::child_rtc}) {
+    gw::options o = support::schedule(1);
+    o.heap = gw::choice::heap::separate;
+    o.policy = each;
+    const support::outcome r = support::run_child([&] {
+      return gw::with_policy(each, [&](auto p) {
+        using P = decltype(p);
+        return gw::run(o, [] {
+          gw::shared_future<int> one = P::spawn([] { return 1; });
+          auto moved = P::spawn([f = std::move(one)] { return f.valid(); });  // that may
+          if (!moved.join()) return;
+          auto named = P::spawn([s = std::string("short")] { return s.size(); });
+          static_cast<void>(named.join());
+        });
+      });
+    });
+    EXPECT_EQ(r.status, 70) << support::show(r);
+    EXPECT_TRUE(r.err_has("has to leave its worker as bytes")) << support::show(r);
+    EXPECT_EQ(r.err_lines(), 1) << support::show(r);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, Owning, testing::ValuesIn(kinds), [](const auto& info) {
   std::string name = info.param.name;
   std::erase(name, ' ');
