@@ -54,7 +54,7 @@ void begin_worker(launch& what, transport::shm::segment& memory, transport::work
                   const sched::worker_hooks& hooks) {
   sched::make_worker(what.opts, what.job)
       .init({&memory, me, what.cpus, what.seed, &what.job, &what.opts, hooks, what.rings->of(me)});
-  detail::hot().host_heap = detail::hot().in_place != 0 || heap::is_shared() ? 1 : 0;
+  detail::hot().host_heap = what.job.in_process || heap::is_shared() ? 1 : 0;
   detail::hot().one_heap = what.job.host_count == 1 ? detail::hot().host_heap : 0;
   start_global(window, what.global_space, what.opts, what.job);
 }

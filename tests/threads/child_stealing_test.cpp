@@ -7,6 +7,7 @@
 
 #include "support/child.hpp"
 
+#include <set>
 #include <string>
 
 namespace gw = godwit;
@@ -58,6 +59,34 @@ TEST(child_stealing, every_worker_has_its_own_global_memory) {
         EXPECT_EQ(returned, 128 * 120) << policy;
         EXPECT_EQ(summed, 128 * 120) << policy;
       }
+    });
+}
+
+/// Without a codec.
+struct person {
+  std::string name;
+  std::set<int> numbers;
+};
+
+// All memory is everybody's: nothing has to be written as bytes.
+TEST(child_stealing, closures_and_results_of_any_type_are_handed_over) {
+  for (const char* policy : {"child_rtc", "child_full"})
+    gw::with_policy(gw::choice::named{policy}, [&](auto p) {
+      using P = decltype(p);
+      EXPECT_EQ(gw::run<int>(
+                    [] {
+                      int right = 0;
+                      for (int i = 0; i < 100; ++i) {
+                        auto f = P::spawn([name = std::string("short"), i] { return person{name, {i}}; });
+                        auto g = P::spawn([](person q) { return q; }, person{"other", {i}});
+                        const person a = f.join(), b = g.join();
+                        right += a.name == "short" && b.name == "other" && a.numbers == b.numbers;
+                      }
+                      return right;
+                    },
+                    workers(4, policy)),
+                100)
+          << policy;
     });
 }
 
