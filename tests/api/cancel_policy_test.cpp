@@ -148,6 +148,8 @@ struct tells {
 
 /// What a join calls may end after the caller has gone on, and left the scope in which it waited.
 TEST(cancel_policy, a_thread_outlives_the_scope_of_who_called_it) {
+  if (gw::resolve_options().heap == gw::choice::heap::separate)
+    GTEST_SKIP() << "where heaps are apart the result needs a codec, and its bytes have no destructor";
   using P = gw::policies::child_full;
   struct shared_words {
     std::atomic<bool> called{false}, left{false};
