@@ -2,8 +2,10 @@
 // test: timeout=240
 #include "support/cancel_tree.hpp"
 #include "support/policies.hpp"
+#include "support/sanitizer.hpp"
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
+#include "support/substrate.hpp"
 
 #include <godwit/godwit.hpp>
 
@@ -148,7 +150,8 @@ struct tells {
 
 /// What a join calls may end after the caller has gone on, and left the scope in which it waited.
 TEST(cancel_policy, a_thread_outlives_the_scope_of_who_called_it) {
-  if (gw::resolve_options().heap == gw::choice::heap::separate)
+  if (gw::resolve_options().heap == gw::choice::heap::separate ||
+      (support::with_asan && !support::on_threads()))
     GTEST_SKIP() << "where heaps are apart the result needs a codec, and its bytes have no destructor";
   using P = gw::policies::child_full;
   struct shared_words {

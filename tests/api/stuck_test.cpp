@@ -2,6 +2,7 @@
 // let go is not.
 // test: timeout=240 skip-qemu
 #include "support/child.hpp"
+#include "support/sanitizer.hpp"
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
 #include "support/substrate.hpp"
@@ -231,7 +232,9 @@ TEST(not_stuck, another_worker_that_computes_lets_it_go) {
 
 // Main's other OS threads use what main made for all workers, and so may a function that is called now and
 // then.
+bool has_shared_heap() { return !support::with_asan || support::on_threads(); }
 TEST(not_stuck, another_thread_of_main_lets_it_go) {
+  if (!has_shared_heap()) GTEST_SKIP() << "there is no heap for what main makes for all";
   const outcome child = run_child(
       [] {
         const gw::shared_global<std::mutex> m;
@@ -258,6 +261,7 @@ TEST(not_stuck, another_thread_of_main_lets_it_go) {
   EXPECT_EQ(child.status, 11) << show(child);
 }
 TEST(not_stuck, a_tick_lets_it_go) {
+  if (!has_shared_heap()) GTEST_SKIP() << "there is no heap for what main makes for all";
   const outcome child = run_child(
       [] {
         const gw::shared_global<sem_t> s;
