@@ -135,7 +135,8 @@ class worker_local {
 
   /// f(T&) for each value there is, each on its worker, several workers at a time, when the threads there
   /// have ended or wait. For after the work: it must not spawn, join or wait. f as for spawn_at, which it
-  /// costs once per worker. Throws what f throws, after all. May migrate the calling thread.
+  /// costs once per worker. Throws what f throws, after all; global_bad_alloc. May migrate the calling
+  /// thread.
   template <class F>
   void for_each(F f, detail::place where = detail::place::here()) const {
     at_each([](worker_local values, F& g) { return values.each_here(g), true; }, f, where);

@@ -96,7 +96,8 @@ class directory {
   bool remove(descriptor& d) noexcept;
   /// GL10: who looks from now on, on any host, asks worker 0's host; who has looked before to give memory of
   /// its cache back is waited for. Behind remove: so nobody gives freed memory back later. Behind a reuse: so
-  /// nobody does who has read half of an old entry and half of the new. Cost: two round trips to each host.
+  /// nobody does who has read half of an old entry and half of the new. Cost: a round trip to each host, and
+  /// at least one more for each 64 workers of the largest.
   void forget_everywhere() const noexcept;
   /// SW3, movable memory that is removed: datagrams to it that come from now on are dropped, and none is
   /// being carried out. So its words stay zero from when its pages are given back. Cost: as above.
