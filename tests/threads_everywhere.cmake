@@ -22,7 +22,7 @@ endfunction()
 
 set(suites api_spawn api_invoke api_exposure)
 if(NOT CMAKE_CROSSCOMPILING OR GODWIT_ALL_TESTS)  # the emulator is slow, and these have no code of their own for a CPU
-  list(APPEND suites api_cancel api_cancel_policy api_race api_death api_future api_reducer api_exception api_migration api_foreign api_fork api_run api_stuck api_policy api_span api_codec global_access global_allocate global_array global_atomic global_bytes global_checkout global_linearizable global_litmus global_map
+  list(APPEND suites api_cancel api_cancel_policy api_race api_death api_future api_reducer api_exception api_migration api_foreign api_fork api_run api_stuck api_policy api_iso api_span api_codec global_access global_allocate global_array global_atomic global_bytes global_checkout global_linearizable global_litmus global_map
        global_move global_begun global_movable global_nested global_map_owning global_map_file global_control global_group global_team global_spawn_at
        global_freeze global_hints global_move_faults global_move_seen global_on_move global_rebalance
        global_span global_vector algorithm_for_each algorithm_partition algorithm_reduce algorithm_scan algorithm_search
@@ -35,7 +35,7 @@ endforeach()
 if(NOT GODWIT_ALL_TESTS)
   set(few_schedules STRESS_SHORT=1)
 endif()
-foreach(suite api_cancel api_cancel_policy api_exception api_future api_invoke api_policy api_race global_spawn_at)
+foreach(suite api_cancel api_cancel_policy api_exception api_future api_invoke api_iso api_policy api_race global_spawn_at)
   if(main_build AND TARGET ${suite})
     add_test(NAME private_heap.${suite}
              COMMAND ${CMAKE_COMMAND} -E env ${env} GODWIT_HEAP=private ${few_schedules} $<TARGET_FILE:${suite}> --gtest_brief=1)

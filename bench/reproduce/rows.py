@@ -54,7 +54,7 @@ ROWS = (
     core("U6", "one-sided steal word by word; the owner takes no lock unless there is a conflict",
          r"^sched_deque\.deque/deque_race\.", r"^sched_far_(thief|calls)\.", r"^mpi\.far\.", r"^models$", r"^sim\.rma\.api_(spawn|migration)$"),
     base("U7", "crude uni-address: a copy at every switch", r"^api_policy\.", r"^sim\.rma\.api_policy$", r"^bench\.(fib|btc)$"),
-    base("U8", "iso-address: an address of its own for every stack", r"^api_policy\.", r"^stack_pool\.", r"^sim_iso\.", r"^sim\.iso\.api_policy$"),
+    base("U8", "iso-address: an address of its own for every stack", r"^api_(policy|iso)\.", r"^stack_pool\.", r"^sim_iso\.", r"^sim\.iso\.api_policy$"),
     core("U9", "the empty check can be switched off", r"^no_empty_check\."),
     core("U10", "remote fetch-and-add: in hardware, by a server, by a companion, by messages handled at spawns",
          r"^sim\.(rma|server|assist|am)\.api_(spawn|future)$", r"^transport_far(_word)?\.", r"^mpi\.far\."),

@@ -16,13 +16,10 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -390,26 +387,6 @@ TEST(policy, a_busy_worker_leaves_its_children_to_thieves) {
     });
 }
 
-/// The text of a run that must fail.
-template <class Root>
-std::string failure(const gw::options& o, Root&& root) {
-  try {
-    gw::run<void>(std::forward<Root>(root), o);
-  } catch (const gw::run_error& e) {
-    return e.what();
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "it did not fail";
-}
-
-gw::options under(const char* policy, std::uint32_t workers = 2) {
-  gw::options o;
-  o.workers = workers;
-  o.policy = gw::choice::named{policy};
-  return o;
-}
-
 void spawn_one() {
   auto f = gw::spawn([] { return 1; });
   static_cast<void>(f.join());
@@ -418,25 +395,22 @@ void spawn_one() {
 TEST(policy, threads_of_another_policy_are_reported) {
   GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   for (const char* name : {"child_rtc", "child_full"})
-    EXPECT_NE(failure(under(name), spawn_one).find("this run's policy is " + std::string(name)),
-              std::string::npos);
-  EXPECT_NE(failure(under("greedy"), [] { static_cast<void>(fib<gw::policies::child_full>(5)); })
-                .find("this run's policy is greedy"),
-            std::string::npos);
-  EXPECT_NE(failure(under("stalling"), [] { static_cast<void>(fib<gw::policies::iso>(5)); })
+    EXPECT_NE(
+        support::failure(support::under(name), spawn_one).find("this run's policy is " + std::string(name)),
+        std::string::npos);
+  EXPECT_NE(
+      support::failure(support::under("greedy"), [] { static_cast<void>(fib<gw::policies::child_full>(5)); })
+          .find("this run's policy is greedy"),
+      std::string::npos);
+  EXPECT_NE(support::failure(support::under("stalling"), [] { static_cast<void>(fib<gw::policies::iso>(5)); })
                 .find("this run's policy is stalling"),
             std::string::npos);
-}
-
-TEST(policy, free_functions_under_iso_are_reported) {
-  GODWIT_NEEDS_PROCESSES("every thread has a stack of its own");
-  EXPECT_NE(failure(under("iso"), spawn_one).find("this run's policy is iso"), std::string::npos);
 }
 
 TEST(policy, shared_futures_for_several_threads_are_reported_where_nobody_may_wait_for_them) {
   GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   using P = gw::policies::child_rtc;
-  const std::string said = failure(under("child_rtc"), [] {
+  const std::string said = support::failure(support::under("child_rtc"), [] {
     const gw::shared_future<long> first = P::spawn([] { return fib<P>(12); });
     auto second = P::spawn([first] { return first.get(); });
     static_cast<void>(second.join());
@@ -456,7 +430,7 @@ TEST(policy, who_waits_for_a_thread_of_somebody_else_is_reported_where_that_must
   GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   using P = gw::policies::child_rtc;
   for (const std::uint32_t workers : {1u, 2u}) {
-    const std::string said = failure(under("child_rtc", workers), [] {
+    const std::string said = support::failure(support::under("child_rtc", workers), [] {
       auto first = P::spawn(lasts);
       auto second = P::spawn([](gw::future<long> f) { return f.join(); }, std::move(first));
       static_cast<void>(second.join());
@@ -468,7 +442,7 @@ TEST(policy, who_waits_for_a_thread_of_somebody_else_is_reported_where_that_must
 TEST(policy, who_waits_for_a_group_of_somebody_else_is_reported_where_that_must_not_be) {
   GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   using P = gw::policies::child_rtc;
-  const std::string said = failure(under("child_rtc", 1), [] {
+  const std::string said = support::failure(support::under("child_rtc", 1), [] {
     const auto g = std::make_unique<gw::task_group>();
     auto waits = P::spawn([g = g.get()] { g->wait(); });
     g->run_by<P>([] { gw::yield(); });  // the other one, which waits for it, runs on top of it
@@ -480,7 +454,7 @@ TEST(policy, who_waits_for_a_group_of_somebody_else_is_reported_where_that_must_
 TEST(policy, a_thread_that_was_sent_is_waited_for_where_it_was_made) {
   GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   using P = gw::policies::child_rtc;
-  const std::string said = failure(under("child_rtc", 2), [] {
+  const std::string said = support::failure(support::under("child_rtc", 2), [] {
     auto first = gw::spawn_at(gw::worker(1), lasts);
     auto second = P::spawn([](gw::future<long> f) { return f.join(); }, std::move(first));
     static_cast<void>(second.join());
@@ -520,7 +494,7 @@ TEST(policy, a_shared_future_that_stays_with_its_parent_works_everywhere) {
 
 TEST(policy, full_stacks_that_are_used_up_are_reported) {
   GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
-  const std::string said = failure(under("child_full"), [] {
+  const std::string said = support::failure(support::under("child_full"), [] {
     auto f = gw::policies::child_full::spawn([] { return use_stack(200); });
     static_cast<void>(f.join());
   });
@@ -534,9 +508,9 @@ TEST(policy, too_many_waiting_children_are_reported) {
   for (const char* name : {"child_rtc", "child_full"})
     gw::with_policy(gw::choice::named{name}, [&](auto p) {
       using P = decltype(p);
-      gw::options o = under(name, 1);
+      gw::options o = support::under(name, 1);
       o.stack_bytes = 1 << 20;
-      const std::string said = failure(o, [] {
+      const std::string said = support::failure(o, [] {
         for (int i = 0; i < 100'000; ++i) static_cast<void>(P::spawn([] {}));
       });
       EXPECT_NE(said.find("did not begin yet"), std::string::npos) << name << ": " << said;
@@ -544,139 +518,13 @@ TEST(policy, too_many_waiting_children_are_reported) {
 }
 
 TEST(policy, impossible_combinations_are_refused) {
-  gw::options o = under("child_full");
+  gw::options o = support::under("child_full");
   o.force_steal = gw::choice::force_steal::parents;
-  EXPECT_NE(failure(o, [] {}).find("none to be stolen"), std::string::npos);
-  o = under("iso");
+  EXPECT_NE(support::failure(o, [] {}).find("none to be stolen"), std::string::npos);
+  o = support::under("iso");
   o.span = true;
-  EXPECT_NE(failure(o, [] {}).find("span=1"), std::string::npos);
+  EXPECT_NE(support::failure(o, [] {}).find("span=1"), std::string::npos);
   EXPECT_THROW(gw::with_policy(gw::choice::named{"eager"}, [](auto) {}), std::invalid_argument);
-}
-
-/// Between its first two members lies half a word, which belongs to nobody.
-struct with_a_gap {
-  int low;
-  long more[4];
-  long operator()() const {
-    gw::yield();  // where steals are forced, it goes on elsewhere
-    return more[3];
-  }
-};
-
-TEST(policy, iso_takes_no_bytes_between_members_for_a_reference) {
-  with_a_gap probe{};
-  if (!gw::detail::clear_padding(probe)) GTEST_SKIP() << "this compiler cannot clear them";
-  if (!is_asked_for("iso")) return;
-  for (const char* force : {"none", "parents", "children", "random"}) {
-    gw::options o = support::schedule(2, force, 0, support::base_seed());
-    o.policy = gw::choice::named{"iso"};
-    EXPECT_EQ(gw::run<long>(
-                  [] {
-                    long sum = 0;
-                    for (long i = 0; i < 50; ++i) {
-                      with_a_gap f{};
-                      const auto local = reinterpret_cast<std::uintptr_t>(&sum);
-                      std::memcpy(static_cast<void*>(&f), &local, sizeof local);  // the gap, too
-                      f.more[3] = i;
-                      asm volatile("" : : "r"(&f) : "memory");
-                      auto g = gw::policies::iso::spawn(f);
-                      sum += g.join();
-                    }
-                    return sum;
-                  },
-                  o),
-              1225)
-        << force;
-  }
-}
-
-/// Goes on elsewhere, or would, if it did not seem to refer to a local variable.
-template <class... T>
-long moves(T... x) {
-  gw::yield();
-  return (static_cast<long>(x) + ...);
-}
-
-TEST(policy, iso_takes_no_numbers_for_references) {
-  if (!is_asked_for("iso")) return;
-  using P = gw::policies::iso;
-  for (const char* force : {"none", "parents", "children", "random"}) {
-    gw::options o = support::schedule(2, force, 0, support::base_seed());
-    o.policy = gw::choice::named{"iso"};
-    EXPECT_EQ(gw::run<long>(
-                  [] {
-                    long wrong = 0;
-                    for (long high = 1; high < 0x2000; high += 0x155) {
-                      const long n = high << 48 | 0x2345'6789'abcd;
-                      auto one = P::spawn([n] { return moves(n); });
-                      wrong += one.join() != n;
-                      auto two = P::spawn([n, m = -n] { return moves(n, m); });
-                      wrong += two.join() != 0;
-                    }
-                    return wrong;
-                  },
-                  o),
-              0)
-        << force;
-  }
-}
-
-TEST(policy, iso_does_not_hold_a_thread_for_what_another_one_referred_to) {
-  if (!is_asked_for("iso")) return;
-  using P = gw::policies::iso;
-  gw::options o = under("iso", 1);  // whoever refers to a local stays
-  EXPECT_EQ(gw::run<long>(
-                [] {
-                  long n = 5, m = 6;
-                  auto refers = P::spawn([&n, &m] { return n + m; });
-                  long sum = refers.join();
-                  auto small = P::spawn([i = 7] { return moves(i); });
-                  sum += small.join();
-                  auto again = P::spawn([&n, &m] { return n + m; });
-                  sum += again.join();
-                  auto one = P::spawn([i = 8L] { return moves(i); });
-                  sum += one.join();
-                  return sum;
-                },
-                o),
-            11 + 7 + 11 + 8);
-}
-
-TEST(policy, iso_looks_through_a_closure_where_it_lies_at_the_spawn) {
-  if (!is_asked_for("iso")) return;
-  gw::options o = under("iso", 1);
-  EXPECT_EQ(gw::run<long>(
-                [] {
-                  const auto on_the_heap = std::make_unique<with_a_gap>();
-                  on_the_heap->more[3] = 9;
-                  auto f = gw::policies::iso::spawn(std::move(*on_the_heap));
-                  return f.join();
-                },
-                o),
-            9);
-}
-
-TEST(policy, iso_stacks_that_are_used_up_are_reported) {
-  GODWIT_NEEDS_PROCESSES("stacks have another size");
-  const std::string said = failure(under("iso", 1), [] {
-    struct deep {
-      static long down(int n) {
-        volatile char room[20 << 10];
-        room[0] = static_cast<char>(n);
-        asm volatile("" : : "r"(&room[0]) : "memory");
-        auto f = gw::policies::iso::spawn([n] {
-          volatile char more[29 << 10];
-          more[0] = static_cast<char>(n);
-          asm volatile("" : : "r"(&more[0]) : "memory");  // or compilers keep the one byte only
-          auto g = gw::policies::iso::spawn([] { return 1L; });
-          return g.join() + more[0];
-        });
-        return f.join() + room[0];
-      }
-    };
-    static_cast<void>(deep::down(1));
-  });
-  EXPECT_NE(said.find("used up its stack of 32 KiB"), std::string::npos) << said;
 }
 
 TEST(policy, deadlocks_are_found_where_waiting_threads_poll) {
@@ -692,7 +540,7 @@ TEST(policy, deadlocks_are_found_where_waiting_threads_poll) {
             gw::shared_future<int> future;
           };
           support::shared<cell> shared;
-          const std::string said = failure(under(name, workers), [c = shared.get()] {
+          const std::string said = support::failure(support::under(name, workers), [c = shared.get()] {
             c->future = P::spawn([c]() -> int {
               while (c->there.load() == 0) gw::yield();
               return c->future.get();

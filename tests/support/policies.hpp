@@ -1,13 +1,18 @@
-// Which policies a test that is for all of them can have.
+// Tests of policies: which there can be, and runs under one that must fail.
 #pragma once
 
 #include "support/sanitizer.hpp"
 
 #include <godwit/policy.hpp>
+#include <godwit/run.hpp>
 
+#include <cstdint>
 #include <cstdlib>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace support {
 
@@ -33,6 +38,26 @@ bool is_forced_under(P, std::string_view force) {
   constexpr bool looks = false;
 #endif
   return force == "none" || (P::migrates && (looks || !std::is_same_v<P, godwit::policies::lazy>));
+}
+
+/// The text of a run that must fail.
+template <class Root>
+std::string failure(const godwit::options& o, Root&& root) {
+  try {
+    godwit::run<void>(std::forward<Root>(root), o);
+  } catch (const godwit::run_error& e) {
+    return e.what();
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "it did not fail";
+}
+
+inline godwit::options under(const char* policy, std::uint32_t workers = 2) {
+  godwit::options o;
+  o.workers = workers;
+  o.policy = godwit::choice::named{policy};
+  return o;
 }
 
 }  // namespace support
