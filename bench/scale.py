@@ -329,7 +329,8 @@ def trees(run, o, data, page):
                     continue
                 largest = largest if paper else (tree, workers, found)
                 sim, c = found["sim"], cost_model(found, workers)
-                most_c = max(most_c, c or 0.0)
+                if tree != "T1WL":  # the bound is one of work that can be divided anywhere, and a thread of T1WL takes 100 steals
+                    most_c = max(most_c, c or 0.0)
                 speedups.setdefault(f"{tree}, {STEALS_BY[paper]}", []).append((workers, found["efficiency"] * workers))
                 data[f"uts.{tree}.{workers}.{'papers' if paper else 'ours'}"] = {
                     "efficiency": found["efficiency"], "time_s": found["time_s"], "C": c, "events": sim["events"],
@@ -352,7 +353,9 @@ def trees(run, o, data, page):
         page.check("V12", "largest C", most_c, 0, 16.1)
     page.say("*The papers'*: every core for itself, one-sided operations, victims uniformly at random. *Godwit's*: 48 workers a host, four companions each, calls, "
              "near workers first. Trees are drawn by UTS's law with another hash; nodes take 819 ns, the paper's time of a node where all 48 cores compute, and two "
-             "levels at the bottom (T1WL: five) are one thread. But for T1L, threads' time may be 10 us ahead of the others' (sim_lead_ns). C: of time = T1/P + C · steal · log2(T1 / steal); the bound of Gast et al. is 16.1.")
+             "levels at the bottom (T1WL: five) are one thread. But for T1L, threads' time may be 10 us ahead of the others' (sim_lead_ns). C: of time = T1/P + C · steal · log2(T1 / steal); the bound of Gast et al. "
+             "is 16.1. It is of work that can be divided anywhere, and is not asked of T1WL: a thread of five levels takes 1.1 ms on average, 100 steals, "
+             "and most of what is lost is lost at the end, to the longest of the last ones.")
 
 
 def programs(run, o, data, page):
