@@ -1,6 +1,6 @@
 // The search in godwit: subtrees are threads.
 //
-// A thread is a `subtree`: 24 bytes, made where spawn takes it from, moved into the thread by value (what a
+// A thread is a `subtree`: up to 32 bytes, made where spawn takes it from, moved into it by value (what a
 // closure refers to in its parent's frame would stay behind when the thread migrates). The siblings of a node
 // follow one another by recursion, so a frame holds one or two futures, however many children there are
 // (2,000 at a binomial root). Tried and slower, time on one worker over serial code on T1: splitting the
@@ -70,34 +70,50 @@ totals subtree<P, Sha, Live>::operator()() const {
 template <class P, class Sha, bool Live>
 struct inner_subtree {
   node n;
+  int children;  ///< how many n has: who made it had to know
   totals operator()() const;
 };
 
+// Children i..last of parent: two per frame, as above.
 template <class P, class Sha, bool Live>
 totals inner_siblings(const node& parent, int i, int last) {
   totals t;
-  for (; i < last; ++i) {
-    inner_subtree<P, Sha, Live> c;
-    the_tree.child<Sha>(parent, i, c.n);
-    if (the_tree.children(c.n) == 0) {
-      t += just(c.n, 0);
+  inner_subtree<P, Sha, Live> one;
+  for (;; ++i) {
+    if (i == last) return t;
+    the_tree.child<Sha>(parent, i, one.n);
+    one.children = the_tree.children(one.n);
+    if (one.children != 0) break;
+    t += just(one.n, 0);
+  }
+  if (i + 1 == last) {
+    t += one();
+    return t;
+  }
+  auto first = P::spawn(std::move(one));
+  for (++i; i < last; ++i) {
+    inner_subtree<P, Sha, Live> two;
+    the_tree.child<Sha>(parent, i, two.n);
+    two.children = the_tree.children(two.n);
+    if (two.children == 0) {
+      t += just(two.n, 0);
       continue;
     }
     if (i + 1 == last) {
-      t += c();
-      return t;
+      t += two();
+      break;
     }
-    auto here = P::spawn(std::move(c));
+    auto second = P::spawn(std::move(two));
     t += inner_siblings<P, Sha, Live>(parent, i + 1, last);
-    t += here.join();
-    return t;
+    t += second.join();
+    break;
   }
+  t += first.join();
   return t;
 }
 
 template <class P, class Sha, bool Live>
 totals inner_subtree<P, Sha, Live>::operator()() const {
-  const int children = the_tree.children(n);
   totals t = just(n, children);
   count_live<Live>(children);
   t += inner_siblings<P, Sha, Live>(n, 0, children);
@@ -107,7 +123,8 @@ totals inner_subtree<P, Sha, Live>::operator()() const {
 template <class P, class Sha, bool Live>
 totals search(threads which) {
   const node root = the_tree.root();
-  return which == threads::every ? subtree<P, Sha, Live>{root}() : inner_subtree<P, Sha, Live>{root}();
+  return which == threads::every ? subtree<P, Sha, Live>{root}()
+                                 : inner_subtree<P, Sha, Live>{root, the_tree.children(root)}();
 }
 
 }  // namespace
