@@ -164,6 +164,12 @@ runs() {
   for m in KEEPS_COPIES MOVED_COUNTS ANY_PLACE; do
     echo "fail|read_along|-D$m|$small|-m100000"
   done
+  for c in 1 2 3; do
+    echo "pass|owning|-DCONSUMERS=$c|$small|-m100000"
+  done
+  for m in NOBODY_DROPS FREED_BEFORE_READ EACH_DROPS SHARED_LATE READER_TAKES "CONSUMERS=1 -DTAKEN_AND_DROPPED"; do
+    echo "fail|owning|-D$m|$small|-m100000"
+  done
   echo "pass|idle|-DN=2|$small|-m1000000"
   echo "pass|idle|-DN=2 -DMAILS=2 -DNO_TIMEOUT|$small|-m1000000"
   echo "pass|idle|-DN=2 -DLIVE|$live|-a -f -m1000000"

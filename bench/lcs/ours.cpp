@@ -1,9 +1,5 @@
 // LCS in godwit: a tree of futures. A node is either a leaf with its two boundaries or the futures of three
 // of its quarters; the fourth, upper left, has no neighbour outside.
-//
-// How many threads will read a node is known from its place (consumers()), and its handles are given out that
-// many times when it is written: what get() gives back is a copy of the value's bytes, which cannot count by
-// itself. The paper's futures ask for the same number.
 
 #include <array>
 #include <godwit/godwit.hpp>
@@ -18,14 +14,6 @@ struct place {
   std::uint32_t i, j, n;
 };
 
-/// Reads of the node at @p at: by its right and its lower neighbour, by the parent that waits for its first
-/// quarter, and by root on its way to the last block.
-std::uint32_t consumers(place at, std::uint32_t n) {
-  const bool right = at.j + at.n < n, below = at.i + at.n < n;
-  const bool first = at.n < n && at.i % (2 * at.n) == 0 && at.j % (2 * at.n) == 0;
-  return right + below + first + (!right && !below);
-}
-
 enum quarter { upper_right, lower_left, lower_right, quarters };
 
 template <class P>
@@ -33,8 +21,7 @@ struct node {
   using handle = typename P::template shared_future<node>;
 
   std::array<handle, quarters> at;
-  boundaries edge;              ///< of a leaf; else empty
-  std::uint32_t consumers = 0;  ///< until it is written
+  boundaries edge;  ///< of a leaf; else empty
 
   node() = default;
   node(node&&) noexcept = default;
@@ -56,14 +43,7 @@ struct godwit::codec<lcs::node<P>> {
       w.put(n.edge.right);
       return;
     }
-    for (auto& handle : n.at) {
-      for (std::uint32_t i = 1; i < n.consumers; ++i) {
-        writer given_away;  // a handle that is written gives up its reference: it belongs to a reader now
-        typename node::handle another(handle);
-        given_away.put(another);
-      }
-      w.put(handle);
-    }
+    for (auto& handle : n.at) w.put(handle);
   }
   static node read(reader& r) {
     node n;
@@ -127,7 +107,6 @@ node<P> solve(place at, typename node<P>::handle top, typename node<P>::handle l
   result.at[upper_right] = std::move(right);
   result.at[lower_left] = std::move(below);
   result.at[lower_right] = std::move(last);
-  result.consumers = consumers(at, the_problem.n);
   return result;
 }
 

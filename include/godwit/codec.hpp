@@ -9,6 +9,8 @@
 //           static void write(godwit::writer& w, const shape& s) { w.put(s.name); w.put(s.points); }
 //           static shape read(godwit::reader& r) { auto n = r.get<std::string>(); ... }
 //         };
+// What read takes over beyond the bytes (a reference count, say) write announces by w.hands_over(). Then a
+// result that nobody takes is read once and destroyed.
 // Nothing is encoded unless the value really has to leave its worker and its heap. Cost: local; one copy of
 // the bytes.
 // Tests: tests/api/codec_test.cpp.

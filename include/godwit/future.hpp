@@ -159,15 +159,40 @@ T decode(const payload& p) {
   }
 }
 
+/// Out of a complete record that has no other consumer, which is freed.
+template <class T>
+T take_value(ref record, const payload& p) {
+  const struct freed_at_end {
+    ref r;
+    ~freed_at_end() { free_taken(r); }
+  } guard{record};
+  if constexpr (!std::is_void_v<T>) return decode<T>(p);
+}
+
+/// The drop_function of encoded results. One whose codec throws is not taken apart.
+template <class T>
+void drop_value(ref record, const payload& p) noexcept {
+  try {
+    static_cast<void>(take_value<T>(record, p));
+  } catch (...) {
+  }
+}
+
+/// @p value as the bytes of a result.
 template <class T>
 writer encoded(T& value) {
   if constexpr (encodable<T>) {
     writer w;
     w.put(value);
+    if (w.has_owners()) w.put(&drop_value<T>);  // OW1
     return w;
   } else {
     codec_missing(typeid(T).name());
   }
+}
+
+inline owning owners_in(const writer& encoded) noexcept {
+  return encoded.has_owners() ? owning::values : owning::nothing;
 }
 
 /// Put a result into a record whose parent has left; throws what encoding it throws. @p value is moved from.
@@ -180,7 +205,7 @@ void publish_value(ref record, R& value) {
       return publish_boxed(record, outcome::value, box<R>(std::move(value)));
     }
     const writer w = encoded(value);
-    publish(record, outcome::value, w.data(), w.size());
+    publish(record, outcome::value, w.data(), w.size(), owners_in(w));
   }
 }
 
@@ -254,11 +279,7 @@ class [[nodiscard]] future
     const bool in_frame = state != record && lies_in_frame();
     const detail::payload p = detail::wait(in_frame ? state : record, file, function, line);
     if (p.kind != detail::outcome::value) detail::rethrow(record, p);
-    struct free_record {
-      detail::ref r;
-      ~free_record() { detail::release(r); }
-    } guard{record};
-    if constexpr (!std::is_void_v<T>) return detail::decode<T>(p);
+    return detail::take_value<T>(record, p);
   }
 
   [[gnu::always_inline]] bool lies_in_frame() const noexcept {
@@ -329,7 +350,7 @@ class [[nodiscard]] future
   detail::ref encoded_record() noexcept {
     try {
       const writer w = detail::encoded(room_.value);
-      return detail::make_completed(detail::outcome::value, w.data(), w.size());
+      return detail::make_completed(detail::outcome::value, w.data(), w.size(), detail::owners_in(w));
     } catch (...) {
       return detail::capture_exception();
     }
@@ -433,7 +454,7 @@ class shared_future {
       detail::retain(record);  // rethrow gives one reference back
       detail::rethrow(record, p);
     }
-    if constexpr (!std::is_void_v<T>) return detail::decode<T, true>(p);
+    if constexpr (!std::is_void_v<T>) return detail::decode<T, true>(p);  // OW3: this is still a reference
   }
 
  private:
@@ -450,6 +471,7 @@ struct codec<future<T>> {
   static void write(writer& w, future<T>& f) {
     if (w.again()) detail::future_taken_twice();
     detail::future_access::to_record(f);
+    if (f.valid()) w.hands_over();
     w.put(detail::future_access::take_record(f));
   }
   static future<T> read(reader& r) {
@@ -461,18 +483,19 @@ struct codec<future<T>> {
 };
 
 /// A shared future as a result or argument: the reference travels with it. Inside the value of another shared
-/// future it stays there, for the next get(), and every reader gets one of its own (so that record lives as
-/// long as the run).
+/// future it stays there, as long as that value, and every reader gets one of its own.
 template <class T>
 struct codec<shared_future<T>> {
   static void write(writer& w, shared_future<T>& f) {
     detail::ref& record = detail::future_access::record(f);
+    if (f.valid()) w.hands_over();
     w.put(w.again() ? record : std::exchange(record, 0));
   }
   static shared_future<T> read(reader& r) {
     shared_future<T> f;
-    detail::future_access::record(f) = r.get<detail::ref>();
-    if (r.again() && f.valid()) detail::share(detail::future_access::record(f));
+    detail::ref& record = detail::future_access::record(f);
+    record = r.get<detail::ref>();
+    if (r.again() && record != 0) detail::share(record);  // OW3
     return f;
   }
 };

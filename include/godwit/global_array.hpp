@@ -230,11 +230,12 @@ class global_array : public detail::global_elements<T, false> {
   void forget() noexcept { base::operator=({}); }
 };
 
-/// As an argument or result the ownership travels. A result that nobody joins is freed by the end of the run.
+/// As an argument or result the ownership travels.
 template <class T>
 struct codec<global_array<T>> {
   static void write(writer& w, global_array<T>& a) {
     if (w.again()) detail::owner_taken_twice("global_array");  // else it would be nobody's
+    if (!a.empty()) w.hands_over();
     w.put<typename global_array<T>::base>(a);
     a.forget();
   }

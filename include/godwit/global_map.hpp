@@ -264,6 +264,7 @@ struct codec<global_map<K, V, Hash, Equal>> {
   using map = global_map<K, V, Hash, Equal>;
   static void write(writer& w, map& m) {
     if (w.again()) detail::owner_taken_twice("global_map");  // else it would be nobody's
+    if (m.lines_ != nullptr) w.hands_over();
     w.put(m.lines_);
     w.put(m.run_);
     w.put(m.how_);

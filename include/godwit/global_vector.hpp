@@ -310,11 +310,12 @@ class global_vector : public detail::global_elements<T, true> {
   distribution how_;
 };
 
-/// As an argument or result the ownership travels. A result that nobody joins is freed by the end of the run.
+/// As an argument or result the ownership travels.
 template <class T>
 struct codec<global_vector<T>> {
   static void write(writer& w, global_vector<T>& v) {
     if (w.again()) detail::owner_taken_twice("global_vector");  // else it would be nobody's
+    if (v.capacity_ != 0) w.hands_over();
     w.put<typename global_vector<T>::base>(v);
     w.put(v.capacity_);
     w.put(v.how_);

@@ -213,7 +213,7 @@ ref capture_exception() noexcept {
   std::vector<std::byte> both(sizeof held + w.size());
   std::memcpy(both.data(), &held, sizeof held);
   std::memcpy(both.data() + sizeof held, w.data(), w.size());
-  return this_worker().records().make_completed(outcome::error, both.data(), both.size(), true);
+  return this_worker().records().make_completed(outcome::error, both.data(), both.size(), owning::box);
 }
 
 void throw_captured(const payload& p, void (*done)(ref), ref record) {

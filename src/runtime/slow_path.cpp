@@ -125,8 +125,8 @@ ref pop_public(spawn_slot* slot) noexcept {
   slot = end_of_thread(slot);
   return this_worker().pop_public(slot);
 }
-void publish(ref record, outcome kind, const void* data, std::size_t bytes) noexcept {
-  this_worker().records().publish(record, kind, data, bytes);
+void publish(ref record, outcome kind, const void* data, std::size_t bytes, owning owns) noexcept {
+  this_worker().records().publish(record, kind, data, bytes, owns);
 }
 void publish_boxed(ref record, outcome kind, boxed what) noexcept {
   this_worker().records().publish_boxed(record, kind, what);
@@ -157,9 +157,9 @@ void begin_name(const char* name, const void* scope) noexcept {
 void end_name(const void* scope) noexcept {
   if (detail::hot().workers != 0) this_worker().note_name(trace::kind::name_ends, 0, scope);
 }
-ref make_completed(outcome kind, const void* data, std::size_t bytes) {
+ref make_completed(outcome kind, const void* data, std::size_t bytes, owning owns) {
   need_run("a future's record");
-  return this_worker().records().make_completed(kind, data, bytes);
+  return this_worker().records().make_completed(kind, data, bytes, owns);
 }
 ref make_promised() {
   need_run("coroutine that returns a future");
@@ -184,6 +184,9 @@ bool is_complete(ref record) noexcept { return this_worker().records().is_comple
 void release(ref record) noexcept {
   if (detail::hot().workers != 0)
     this_worker().records().release(record);  // a handle that outlived its run: the memory is gone
+}
+void free_taken(ref record) noexcept {
+  if (detail::hot().workers != 0) this_worker().records().free_taken(record);
 }
 void retain(ref record) noexcept {
   if (detail::hot().workers != 0) this_worker().records().retain(record);

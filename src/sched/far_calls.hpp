@@ -26,9 +26,9 @@ struct call_no {
   /// if the first is not complete; else bit 0, and bit i for the i-th of the others if it is complete and
   /// its result all there; info: result_words of each [and the bytes of the first one's object]
   static constexpr std::uint64_t read_record = transport::far::call_number("sched.read_record");
-  /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0; or owns_box:
-  /// then all of it is the caller's, to be freed by a letter. With a second
-  /// argument the caller frees the record too, if info != 0: it was the last one, and the record is complete
+  /// argument: ref, release_as. One consumer less; answer: ref of a result that the caller must free, or 0.
+  /// Or owns_values: then all of it is the caller's, to be freed by a letter. Where frees are queued the
+  /// caller frees the record too, if info != 0: it was the last one, and the record is complete
   static constexpr std::uint64_t release = transport::far::call_number("sched.release");
   /// cast: one consumer less of each of the refs that follow, which leave nothing but themselves. argument:
   /// how many
@@ -58,7 +58,12 @@ struct call_no {
   static constexpr std::uint64_t shut_down = transport::far::call_number("sched.shut_down");
 };
 
-inline constexpr ref owns_box = ~ref{0};
+/// Bits of the argument of release.
+struct release_as {
+  static constexpr std::uint64_t queued = 1;  ///< policy locked_free: who joins frees
+  static constexpr std::uint64_t taken = 2;   ///< the caller has taken the value (OW2)
+};
+inline constexpr ref owns_values = ~ref{0};
 /// Records in one read_record beside the first, and in one release_read.
 inline constexpr std::uint64_t most_read_along = 31;
 

@@ -27,7 +27,7 @@ struct result_words {
   std::uint64_t object;  ///< ref of a `bytes` object, 0: inline
   std::uint32_t bytes;
   detail::outcome kind;
-  std::uint8_t boxed;              ///< the bytes are a detail::boxed
+  detail::owning owns;             ///< nothing, once it is taken
   alignas(8) std::byte small[40];  ///< the result, where it fits
 };
 
@@ -84,7 +84,7 @@ inline constexpr std::uint64_t slot_carries = std::uint64_t{1} << 32;
   r->result.object = 0;
   r->result.bytes = 0;
   r->result.kind = detail::outcome::value;
-  r->result.boxed = 0;
+  r->result.owns = detail::owning::nothing;
   r->float_control = base::float_control();
 }
 /// All of it.

@@ -23,7 +23,7 @@ bool copy_result(const call_site& site, ref r, result_words& to) noexcept {
   if (at->kind != object_kind::record || at->state.load(std::memory_order_acquire) != state_done)  // JN1
     return false;
   to = at->result;
-  return to.object == 0 && to.boxed == 0;
+  return to.object == 0 && to.owns != detail::owning::box;
 }
 
 }  // namespace
@@ -67,12 +67,12 @@ void release_record(call_site& site, entry& e) noexcept {
                                          std::memory_order_acquire))
     return;  // JN4: the child will free it
   GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
-  if (rec->result.boxed != 0) {
-    e.head.result = owns_box;
+  if (rec->result.owns != detail::owning::nothing && (e.head.more[0] & release_as::taken) == 0) {
+    e.head.result = owns_values;
     return;
   }
   const ref result = rec->result.object;
-  if (e.head.more[0] != 0) {  // policy locked_free: who joins gives back
+  if ((e.head.more[0] & release_as::queued) != 0) {
     e.head.result = result;
     e.head.info = sizeof result;
     std::memcpy(e.data, &result, sizeof result);

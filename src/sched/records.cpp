@@ -23,6 +23,7 @@ namespace godwit::sched {
 
 using base::unexposed;
 using detail::outcome;
+using detail::owning;
 using transport::ref_offset;
 using transport::ref_worker;
 
@@ -46,7 +47,7 @@ void join_records::free_far(ref r) noexcept {
   here_.net.remote_store(owner, &here_.words->free_lock, 0, std::memory_order_release);
 }
 
-void join_records::publish(ref to, outcome kind, const void* data, std::size_t bytes, bool boxed) noexcept {
+void join_records::publish(ref to, outcome kind, const void* data, std::size_t bytes, owning owns) noexcept {
   const unexposed inside;
   if (bytes >> 32 != 0)
     base::fatal(
@@ -61,7 +62,7 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
     words.object = 0;
     words.bytes = static_cast<std::uint32_t>(bytes);
     words.kind = kind;
-    words.boxed = boxed;
+    words.owns = owns;
     if (bytes > sizeof words.small) {
       object* o = heap_.allocate(object_kind::bytes, sizeof(object) + bytes);
       base::happens_after(o);  // of whoever was there before
@@ -86,13 +87,13 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
 
 void join_records::publish_boxed(ref to, outcome kind, detail::boxed what) noexcept {
   if (!here_.is_near(to)) what.left_at = transport::index(here_.me);
-  publish(to, kind, &what, sizeof what, true);
+  publish(to, kind, &what, sizeof what, owning::box);
 }
 
-ref join_records::make_completed(outcome kind, const void* data, std::size_t bytes, bool boxed) noexcept {
+ref join_records::make_completed(outcome kind, const void* data, std::size_t bytes, owning owns) noexcept {
   const unexposed inside;
   const ref r = make();
-  publish(r, kind, data, bytes, boxed);
+  publish(r, kind, data, bytes, owns);
   base::happens_before(here_.at<record>(r));
   here_.at<record>(r)->state.store(state_done, std::memory_order_release);
   return r;
@@ -100,30 +101,26 @@ ref join_records::make_completed(outcome kind, const void* data, std::size_t byt
 
 void join_records::drop_value(ref r) noexcept {
   if (!here_.is_near(r)) return;
-  const result_words last = here_.at<record>(r)->result;
-  detail::boxed what{};
-  if (last.boxed != 0) std::memcpy(&what, last.small, sizeof what);
-  if (last.object != 0) {
-    const unexposed inside;
-    free(last.object);
-  }
-  destroy(what);
+  if (here_.at<record>(r)->result.bytes == 0) return;
+  const ref completed = make_completed(outcome::value, nullptr, 0);
+  std::swap(here_.at<record>(r)->result, here_.at<record>(completed)->result);
+  free_completed(completed);
 }
 
 void join_records::publish_error(ref to, ref error) noexcept {
   const detail::payload p = payload_of(error);
   const bool is_here = here_.is_near(error);  // else the thread has gone to another host since
-  const bool boxed = (is_here ? here_.at<record>(error)->result.boxed : fetched_.boxed) != 0;
+  const bool boxed = (is_here ? here_.at<record>(error)->result : fetched_).owns == owning::box;
   const bool goes_along = boxed && is_here && here_.is_near(to);
-  if (boxed && is_here) here_.at<record>(error)->result.boxed = 0;  // it has a new owner
-  if (boxed && !goes_along) {                                       // or none: the bytes behind it go
+  if (boxed && is_here) here_.at<record>(error)->result.owns = owning::nothing;  // it has a new owner
+  if (boxed && !goes_along) {  // or none: the bytes behind it go
     detail::boxed what;
     std::memcpy(&what, p.data, sizeof what);
     if (is_here) what.destroy(what.object);  // else who frees the record does
     what.object = nullptr;
     std::memcpy(const_cast<std::byte*>(p.data), &what, sizeof what);
   }
-  publish(to, p.kind, p.data, p.size, goes_along);
+  publish(to, p.kind, p.data, p.size, goes_along ? owning::box : owning::nothing);
   release(error);
 }
 
@@ -291,13 +288,15 @@ void join_records::retain(ref r) noexcept {
 /// The last consumer frees what is not at the record's host, and where frees are queued all of it: one call.
 /// Who has just read that there is no such thing leaves it to be told later, with others. (No thread leaves
 /// between the two: a result is decoded there.)
-[[gnu::noinline]] void join_records::release_far(ref r) noexcept {
-  const bool nothing_left =
-      std::exchange(fetched_of_, 0) == r && fetched_.object == 0 && fetched_.boxed == 0 && !heap_.has_queue();
+[[gnu::noinline]] void join_records::release_far(ref r, bool taken) noexcept {
+  const bool nothing_left = std::exchange(fetched_of_, 0) == r && fetched_.object == 0 &&
+                            (taken || fetched_.owns == owning::nothing) && !heap_.has_queue();
   if (nothing_left) return along_.release(r);
-  const auto& e = here_.net.far().call(ref_worker(r), call_no::release, r, heap_.has_queue() ? 1 : 0);
+  const auto& e =
+      here_.net.far().call(ref_worker(r), call_no::release, r,
+                           (heap_.has_queue() ? release_as::queued : 0) | (taken ? release_as::taken : 0));
   const ref result = e.head.result;
-  if (result == owns_box) return free_at_home(r);
+  if (result == owns_values) return free_at_home(r);
   const bool frees_record = e.head.info != 0;
   const unexposed inside;
   if (result != 0) free(result);
@@ -305,7 +304,7 @@ void join_records::retain(ref r) noexcept {
 }
 
 void join_records::release(ref r) noexcept {
-  if (!here_.is_near(r)) return release_far(r);
+  if (!here_.is_near(r)) return release_far(r, false);
   record* rec = here_.at<record>(r);
   GODWIT_ASSERT(is_record_kind(rec->kind) && rec->references.load(std::memory_order_relaxed) != 0,
                 "who releases holds a reference");
@@ -315,6 +314,11 @@ void join_records::release(ref r) noexcept {
       rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
   if (!abandon(r)) free_completed(r);
+}
+
+void join_records::free_taken(ref r) noexcept {
+  if (!here_.is_near(r)) return release_far(r, true);
+  static_cast<void>(take_apart(r));
 }
 
 bool join_records::take_finished(ref r) noexcept {
@@ -360,7 +364,17 @@ bool join_records::abandon(ref r, ref tally) noexcept {  // JN4: from "nobody ca
 
 void join_records::free_completed(ref r) noexcept {
   // Last, and outside of the runtime's own work: a value may own futures, whose end may wait.
-  destroy(take_apart(r));
+  if (!drop_values(r)) destroy(take_apart(r));
+}
+
+/// Of a result that owns values: all that free_completed has to do. OW1
+bool join_records::drop_values(ref r) noexcept {
+  if (!here_.is_near(r) || here_.at<record>(r)->result.owns != owning::values) return false;
+  const detail::payload p = payload_of(r);
+  detail::drop_function* drop = nullptr;
+  std::memcpy(&drop, p.data + p.size - sizeof drop, sizeof drop);
+  drop(r, p);
+  return true;
 }
 
 /// Frees the record and the bytes of its result. Gives back what is in its box.
@@ -373,13 +387,13 @@ detail::boxed join_records::take_apart(ref r) noexcept {
   if (here_.is_near(r)) {
     base::happens_after(here_.at<record>(r));
     const result_words& last = here_.at<record>(r)->result;
-    if (last.boxed != 0) std::memcpy(&what, payload_of(r).data, sizeof what);
+    if (last.owns == owning::box) std::memcpy(&what, payload_of(r).data, sizeof what);
     result = last.object;
   } else {
     result_words last{};
     here_.net.remote_get(ref_worker(r), &last, &here_.home<record>(r)->result, offsetof(result_words, small));
     fetched_of_ = 0;  // another record may lie there soon
-    if (last.boxed != 0) return free_at_home(r), what;
+    if (last.owns != owning::nothing) return free_at_home(r), what;
     result = last.object;
   }
   if (result != 0) {
@@ -404,7 +418,7 @@ void join_records::destroy(const detail::boxed& what) noexcept {
       &what, sizeof what);
 }
 
-/// Of another host, and nobody else's: what is in its box is destroyed where it lies.
+/// Of another host, and nobody else's: what it owns is destroyed there.
 void join_records::free_at_home(ref r) noexcept {
   this_worker().send(
       ref_worker(r), 0,

@@ -72,14 +72,15 @@ class join_records {
     std::uint64_t number;  ///< in the order in which they were detached
   };
   failed_part look_at_failed(ref r) const noexcept;
-  ref make_completed(detail::outcome kind, const void* data, std::size_t bytes, bool boxed = false) noexcept;
+  ref make_completed(detail::outcome kind, const void* data, std::size_t bytes,
+                     detail::owning owns = detail::owning::nothing) noexcept;
   ref make_completed_boxed(detail::outcome kind, detail::boxed what) noexcept {
-    return make_completed(kind, &what, sizeof what, true);
+    return make_completed(kind, &what, sizeof what, detail::owning::box);
   }
 
   /// The result, before the record is complete.
   void publish(ref to, detail::outcome kind, const void* data, std::size_t bytes,
-               bool boxed = false) noexcept;
+               detail::owning owns = detail::owning::nothing) noexcept;
   /// The object stays, wherever the record is.
   void publish_boxed(ref to, detail::outcome kind, detail::boxed what) noexcept;
   /// Of a coroutine that has given its value back and then failed while its locals were destroyed: nobody
@@ -114,6 +115,8 @@ class join_records {
 
   void retain(ref r) noexcept;
   void release(ref r) noexcept;
+  /// A complete one without other consumers, whose value the caller has taken. OW2
+  void free_taken(ref r) noexcept;
   /// Join a thread without a value, in the usual case: it is done, nobody else will come, and no exception.
   /// Else false, and nothing has happened.
   bool take_finished(ref r) noexcept;
@@ -166,9 +169,10 @@ class join_records {
   [[gnu::noinline]] void take_value_less(ref r) noexcept;
   bool abandon(ref r, ref tally = 0) noexcept;
   detail::boxed take_apart(ref r) noexcept;
+  bool drop_values(ref r) noexcept;
   void free_at_home(ref r) noexcept;
   void destroy(const detail::boxed& what) noexcept;
-  void release_far(ref r) noexcept;
+  void release_far(ref r, bool taken) noexcept;
   void free_far(ref r) noexcept;
 
   const site& here_;

@@ -510,6 +510,64 @@ TEST(shared_future, records_are_collected) {
   }
 }
 
+/// Each round leaves behind what no heap of a run below could hold of all rounds.
+constexpr int rounds = 1000, round_bytes = 10'000;
+
+/// @p round, which gives back how many bytes it has read, leaves nothing behind in any kind of heap.
+template <class Round>
+void leaves_nothing(Round round) {
+  for (const auto heap : {gw::choice::heap::automatic, gw::choice::heap::separate})
+    for (const char* force : {"none", "parents", "children", "random"}) {
+      gw::options o = support::schedule(2, force);
+      o.heap_bytes = 4 << 20;
+      o.heap = heap;
+      SCOPED_TRACE(support::describe(o));
+      EXPECT_EQ(gw::run<long>(
+                    [round] {
+                      long sum = 0;
+                      for (int i = 0; i < rounds; ++i) sum += round();
+                      return sum;
+                    },
+                    o),
+                long{rounds} * round_bytes);
+    }
+}
+
+TEST(shared_future, what_a_result_holds_is_freed_with_its_last_copy) {
+  leaves_nothing([] {
+    using texts = gw::shared_future<std::string>;
+    gw::shared_future<std::vector<texts>> outer = gw::spawn([] {
+      texts one = gw::spawn([] { return text(round_bytes / 2); });
+      return std::vector<texts>(2, one);
+    });
+    auto reader = gw::spawn([outer]() mutable {
+      texts first = outer.get()[0];
+      return first.get().size();
+    });
+    texts last = outer.get()[1];
+    outer = {};
+    const std::size_t read = reader.join();
+    return static_cast<long>(read + last.get().size());
+  });
+}
+
+TEST(shared_future, results_within_results_that_nobody_reads_are_freed) {
+  leaves_nothing([] {
+    const auto make = [](bool at_once) {
+      return gw::spawn([at_once] {
+        if (!at_once) gw::yield();
+        auto inner = gw::spawn([] { return std::pair(gw::spawn(text, round_bytes), text(5)); });
+        return gw::shared_future<std::pair<gw::future<std::string>, std::string>>(std::move(inner));
+      });
+    };
+    const auto complete = make(true).share();
+    static_cast<void>(make(false));  // dropped before, as a rule
+    auto taken = make(true);
+    static_cast<void>(taken.join());
+    return long{round_bytes};
+  });
+}
+
 TEST(shared_future, value_that_holds_a_shared_future) {
   for_each_schedule([](const gw::options& o) {
     EXPECT_EQ(gw::run<long>(

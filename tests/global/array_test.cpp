@@ -247,13 +247,43 @@ TEST(GlobalArray, StaysItsOwnersWhereASharedFutureRefuses) {
   GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   const auto o = support::run_child([] {
     return run_checked([] {
-      if (!gw::detail::one_heap()) return;  // else the result is bytes, whose memory nobody frees
       gw::shared_future<gw::global_array<int>> f = gw::spawn([] { return gw::global_array<int>(10); });
       for (int i = 0; i < 2; ++i) WANT_THROW(f.get(), std::logic_error, "one owner");
     });
   });
   EXPECT_EQ(o.status, 0);
   EXPECT_EQ(o.err, "");  // it was freed by its owner
+}
+
+// As it is in one heap, as bytes between private ones.
+TEST(GlobalArray, ResultsThatNobodyTakesAreFreed) {
+  for (const auto heap : {gw::choice::heap::automatic, gw::choice::heap::separate}) {
+    const auto of = support::run_child([heap] {
+      gw::options o;
+      o.heap = heap;
+      return run_checked(
+          [] {
+            const auto make = [] { return gw::global_array<int>(10'000); };
+            for (int i = 0; i < 20; ++i) {
+              static_cast<void>(gw::spawn(make));
+              const auto late = gw::spawn([make] {
+                gw::yield();
+                return std::pair(make(), gw::global_vector<int>(10, gw::distribution::local(), 1));
+              });
+              gw::yield();
+              gw::shared_future<gw::global_map<int, int>> map = gw::spawn([] {
+                gw::global_map<int, int> m(10);
+                m.insert(1, 2);
+                return m;
+              });
+              const auto copy = map;
+            }
+          },
+          2, o);
+    });
+    EXPECT_EQ(of.status, 0);
+    EXPECT_EQ(of.err, "");
+  }
 }
 
 TEST(GlobalArray, NoRoomIsAnException) {

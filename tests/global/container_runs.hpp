@@ -54,8 +54,7 @@ void in_all_runs(const F& root) {
 
 /// The same with check_global: what is not freed, or wrong, is printed. To be called in a child process.
 template <class F>
-int run_checked(const F& root, unsigned workers = 2) {
-  gw::options o;
+int run_checked(const F& root, unsigned workers = 2, gw::options o = {}) {
   o.workers = workers;
   o.check_global = gw::choice::check_global::on;
   return gw::run(0, nullptr, root, o);

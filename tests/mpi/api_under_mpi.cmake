@@ -45,7 +45,7 @@ set(api_mpi_without_api_run
 set(api_mpi_without_global_array
     GlobalArray.FreesWhatItOwnsAlsoWhenSomethingIsThrown GlobalArray.WhatIsNotFreedIsReportedWithItsPlace
     GlobalArray.AGlobalVariableLeftFullIsHarmless GlobalArray.OutsideARunItSaysSo GlobalArray.OutlivesItsRun
-    GlobalArray.StaysItsOwnersWhereASharedFutureRefuses)
+    GlobalArray.StaysItsOwnersWhereASharedFutureRefuses GlobalArray.ResultsThatNobodyTakesAreFreed)
 set(api_mpi_without_global_bytes GlobalBytes.OutlivesItsRunAndFreesAll)
 set(api_mpi_without_global_map GlobalMap.FreesAllItHad GlobalMap.ASpawnInUpdateIsFoundOut GlobalMap.OutlivesItsRun)
 set(api_mpi_without_global_map_owning MapOwning.FreesAllItHad)

@@ -210,6 +210,29 @@ TEST_F(far_calls, what_is_read_along_is_what_is_complete_and_all_there) {
   EXPECT_EQ(here.memory().at<record>(second)->references.load(), 1u);
 }
 
+TEST_F(far_calls, the_last_reference_of_what_owns_values_is_answered_so_unless_they_were_taken) {
+  auto* r = static_cast<record*>(here.heap_of(0).allocate(object_kind::record, sizeof(record)));
+  const auto release = [&](std::uint64_t as) {
+    e->head = {};
+    e->head.what = godwit::transport::far::op::call;
+    e->head.a = call_no::release;
+    e->head.b = here.ref_of(r);
+    e->head.more[0] = as;
+    table.carry_out(*e, {[](void*, std::size_t) noexcept -> std::byte* { return nullptr; }, nullptr});
+    return e->head.result;
+  };
+  clear_record(r);
+  r->result.owns = godwit::detail::owning::values;
+  r->state.store(state_done);
+  r->references.store(2);
+  EXPECT_EQ(release(0), 0u);
+  EXPECT_EQ(release(0), owns_values);
+  EXPECT_EQ(r->freed.load(), freed_not) << "by the letter that follows";
+  r->references.store(1);
+  EXPECT_EQ(release(release_as::taken), 0u);
+  EXPECT_EQ(r->freed.load(), freed_marked);
+}
+
 TEST_F(far_calls, who_was_sent_here_goes_with_its_part_if_that_is_asked_for) {
   sent(0, 21, 8, here_lies);
   sent(0, 22, 100, there_lies);

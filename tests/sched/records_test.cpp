@@ -218,6 +218,100 @@ TEST_F(join, boxed_results_are_destroyed_with_their_record_once) {
   EXPECT_EQ(destroyed, 1);
 }
 
+/// @p bytes of a value, and behind them a function that counts and does what it has to.
+join_records* dropper;
+int dropped;
+std::vector<std::byte> owning_result(std::size_t bytes) {
+  std::vector<std::byte> result(bytes, std::byte{7});
+  godwit::detail::drop_function* const drop = [](ref r, const godwit::detail::payload& p) noexcept {
+    EXPECT_TRUE(p.size == sizeof drop || p.data[0] == std::byte{7});
+    dropper->free_taken(r);
+    ++dropped;
+  };
+  const auto* const word = reinterpret_cast<const std::byte*>(&drop);
+  result.insert(result.end(), word, word + sizeof drop);
+  return result;
+}
+
+TEST_F(join, what_a_result_owns_is_dropped_once_unless_it_was_taken) {
+  using godwit::detail::owning;
+  for (const std::size_t size : {0, 32, 33, 5000}) {
+    const std::vector<std::byte> result = owning_result(size);
+    const auto completed = [&](join_records& by) {
+      const ref r = mine.make();
+      by.publish(r, outcome::value, result.data(), result.size(), owning::values);
+      by.exchange_state(r, state_done);
+      return r;
+    };
+    dropped = 0;
+    dropper = &mine;
+    for (join_records* by : {&mine, &theirs}) {
+      const ref shared = completed(*by);
+      theirs.retain(shared);
+      mine.release(shared);
+      EXPECT_EQ(std::exchange(dropped, 0), 0) << "somebody may read it";
+      dropper = &theirs;
+      theirs.release(shared);
+      EXPECT_EQ(std::exchange(dropped, 0), 1);
+      dropper = &mine;
+      mine.detach(completed(*by));
+      EXPECT_EQ(std::exchange(dropped, 0), 1);
+      mine.free_taken(completed(*by));
+      EXPECT_EQ(std::exchange(dropped, 0), 0);
+    }
+    const ref running = mine.make();
+    mine.detach(running);
+    theirs.publish(running, outcome::value, result.data(), result.size(), owning::values);
+    theirs.exchange_state(running, state_done);
+    dropper = &theirs;
+    theirs.free_unseen(running);
+    EXPECT_EQ(std::exchange(dropped, 0), 1);
+    const ref failed = mine.make();
+    mine.publish(failed, outcome::value, result.data(), result.size(), owning::values);
+    dropper = &mine;
+    mine.drop_value(failed);
+    EXPECT_EQ(std::exchange(dropped, 0), 1);
+    mine.exchange_state(failed, state_done);
+    mine.release(failed);
+    EXPECT_EQ(dropped, 0) << "there is no value any more";
+    all.heap_of(1).collect();
+    EXPECT_EQ(used_after_collection() + all.heap_of(1).used_bytes(), 0u);
+  }
+}
+
+TEST(join_elsewhere, who_has_taken_a_value_says_so_and_asks_for_nothing_back) {
+  using godwit::detail::owning;
+  host all{1, 3};
+  join_records mine{all.here(0), all.heap_of(0)};
+  others rest{all};
+  const ref r = godwit::transport::make_ref(worker_no{1}, 64);
+  result_words result{};
+  result.owns = owning::values;
+  std::vector<std::pair<far_words::op, std::uint64_t>> releases;
+  rest.answer = [&](far_words::entry& e) {
+    if (e.head.a == call_no::release || e.head.a == call_no::release_read)
+      return static_cast<void>(releases.emplace_back(e.head.what, e.head.more[0]));
+    ASSERT_EQ(e.head.a, call_no::read_record);
+    e.head.result = 1;
+    e.head.info = sizeof result + (result.object != 0 ? result.bytes : 0);
+    std::memcpy(e.data, &result, sizeof result);
+  };
+  result.bytes = 16;
+  ASSERT_TRUE(mine.fetch(r));
+  mine.free_taken(r);
+  mine.send_releases();
+  while (rest.asked < 2) std::this_thread::yield();
+  ASSERT_TRUE(mine.fetch(r));
+  mine.release(r);
+  result.object = godwit::transport::make_ref(worker_no{1}, 128);
+  result.bytes = 48;
+  ASSERT_TRUE(mine.fetch(r));
+  mine.free_taken(r);
+  using far_words::op;
+  EXPECT_EQ(releases, (std::vector<std::pair<op, std::uint64_t>>{
+                          {op::cast, 0}, {op::call, 0}, {op::call, release_as::taken}}));
+}
+
 TEST_F(join, the_short_way_takes_only_what_is_done_alone_and_empty) {
   const ref r = mine.make();
   EXPECT_FALSE(mine.take_finished(r));

@@ -39,6 +39,15 @@ struct payload {
   outcome kind;
 };
 
+/// What who frees the bytes of a result has to destroy, unless somebody has taken it.
+enum class owning : std::uint8_t {
+  nothing,
+  box,     ///< they begin with a `boxed`
+  values,  ///< they end with a drop_function
+};
+/// Takes the value out of a complete record, frees the record, and destroys the value.
+using drop_function = void(ref record, const payload& result) noexcept;
+
 /// Where workers have one heap, a result that is not plain bytes is moved there once, where all of them reach
 /// it; this is what its record holds, or begins with: an exception may have to leave the host, as bytes
 /// behind.
@@ -61,7 +70,8 @@ struct boxed {
 [[gnu::cold]] ref pop_public(spawn_slot* slot) noexcept;
 
 /// Put a result into a record whose parent has left. Local where it fits inline.
-[[gnu::cold]] void publish(ref record, outcome kind, const void* data, std::size_t bytes) noexcept;
+[[gnu::cold]] void publish(ref record, outcome kind, const void* data, std::size_t bytes,
+                           owning owns = owning::nothing) noexcept;
 
 /// The same where results are boxed. The record owns the object until somebody takes it.
 [[gnu::cold]] void publish_boxed(ref record, outcome kind, boxed what) noexcept;
@@ -84,7 +94,8 @@ inline constexpr std::uintptr_t not_begun = 2;
 [[gnu::cold]] std::uintptr_t resumed(std::uintptr_t status);
 
 /// A new record, already completed with these bytes. Local.
-[[gnu::cold]] ref make_completed(outcome kind, const void* data, std::size_t bytes);
+[[gnu::cold]] ref make_completed(outcome kind, const void* data, std::size_t bytes,
+                                 owning owns = owning::nothing);
 
 /// Wait until the record is complete. May migrate. The place is shown in deadlock reports; its parts ride in
 /// registers, because arguments on the stack would cost the inlined callers a frame pointer.
@@ -100,6 +111,8 @@ inline constexpr std::uintptr_t not_begun = 2;
 
 /// Give up one reference; the last one frees the record (local, or one store to the owner).
 [[gnu::cold]] void release(ref record) noexcept;
+/// Free a complete record without other consumers, whose value the caller has taken. The same cost.
+[[gnu::cold]] void free_taken(ref record) noexcept;
 /// One more reference, held by the same thread.
 [[gnu::cold]] void retain(ref record) noexcept;
 /// One more reference for a copy of a shared future, which may reach any thread. Ends the run where threads

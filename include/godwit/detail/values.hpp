@@ -91,6 +91,10 @@ class writer {
   /// @p again: the values stay, for others to read as well, so handles in them must not be taken out.
   explicit writer(bool again = false) noexcept : again_(again) {}
   bool again() const noexcept { return again_; }
+  /// What was put owns more than its bytes, and read() takes it over. A result that nobody takes is then read
+  /// once and destroyed, when its last reader is gone. Futures and owners of global memory call this.
+  void hands_over() noexcept { hands_over_ = true; }
+  bool has_owners() const noexcept { return hands_over_; }
   /// Append @p n raw bytes.
   void bytes(const void* data, std::size_t n) {
     const auto* first = static_cast<const std::byte*>(data);
@@ -113,6 +117,7 @@ class writer {
  private:
   std::vector<std::byte> buffer_;
   bool again_;
+  bool hands_over_ = false;
 };
 
 /// Takes values off an encoded form, in the order in which they were put.
