@@ -561,6 +561,7 @@ TEST(shared_future, results_within_results_that_nobody_reads_are_freed) {
       });
     };
     const auto complete = make(true).share();
+    const gw::cancel_scope until_it_ends;
     static_cast<void>(make(false));  // dropped before, as a rule
     auto taken = make(true);
     static_cast<void>(taken.join());

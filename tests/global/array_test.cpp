@@ -265,6 +265,7 @@ TEST(GlobalArray, ResultsThatNobodyTakesAreFreed) {
           [] {
             const auto make = [] { return gw::global_array<int>(10'000); };
             for (int i = 0; i < 20; ++i) {
+              const gw::cancel_scope until_they_end;
               static_cast<void>(gw::spawn(make));
               const auto late = gw::spawn([make] {
                 gw::yield();
