@@ -3,16 +3,19 @@
 // test: timeout=120 skip-qemu
 #include "support/substrate.hpp"
 #include "support/schedule.hpp"
+#include "support/shared.hpp"
 
 #include <godwit/godwit.hpp>
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -261,6 +264,28 @@ struct godwit::codec<unwritable> {
   static void write(writer&, const unwritable&) { throw std::domain_error("cannot be written"); }
   static unwritable read(reader&) { return {}; }
 };
+/// One of those that are counted, wherever it is; written, it lives on in the bytes.
+struct counted {
+  explicit counted(std::atomic<int>* alive) : all(alive) { all->fetch_add(1); }
+  counted(counted&& other) noexcept : all(std::exchange(other.all, nullptr)) {}
+  ~counted() {
+    if (all != nullptr) all->fetch_sub(1);
+  }
+  std::atomic<int>* all;
+};
+template <>
+struct godwit::codec<counted> {
+  static void write(writer& w, counted& c) {
+    w.hands_over();
+    w.put(std::exchange(c.all, nullptr));
+  }
+  static counted read(reader& r) {
+    auto* const all = r.get<std::atomic<int>*>();
+    if (r.again()) return counted(all);
+    all->fetch_sub(1);
+    return counted(all);
+  }
+};
 namespace {
 
 TEST(codec, that_reads_more_than_it_wrote_throws_from_join) {
@@ -325,6 +350,35 @@ TEST(codec, whose_writer_throws_where_the_value_waits_in_a_frame) {
                    },
                    support::schedule(1)),
                std::domain_error);
+}
+
+TEST(codec, that_hands_over_is_read_once_if_nobody_takes_the_result) {
+  for (const auto heap : {gw::choice::heap::automatic, gw::choice::heap::separate})
+    for (const char* force : {"none", "parents", "children", "random"}) {
+      gw::options o = support::schedule(2, force);
+      o.heap = heap;
+      SCOPED_TRACE(support::describe(o));
+      const support::shared<std::atomic<int>> alive;
+      gw::run<void>(
+          [all = alive.get()] {
+            const gw::cancel_scope until_they_end;
+            for (int i = 0; i < 20; ++i) {
+              const auto make = [all, i] {
+                if (i % 2 == 0) gw::yield();
+                return counted(all);
+              };
+              static_cast<void>(gw::spawn(make));
+              gw::spawn(make).join();
+              const auto whole = gw::spawn([make] {
+                                   counted one = make();  // first: the vector could not follow its thread
+                                   return std::pair(std::move(one), std::vector<int>(100));
+                                 }).share();
+              const auto copy = whole;
+            }
+          },
+          o);
+      EXPECT_EQ(alive->load(), 0);
+    }
 }
 
 }  // namespace

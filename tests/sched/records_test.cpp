@@ -51,6 +51,14 @@ TEST_F(join, a_result_comes_as_it_was_whatever_its_size) {
   EXPECT_EQ(all.heap_of(1).used_bytes(), 0u) << "results lie with who made them, until the record goes";
 }
 
+/// The record is complete, and holds @p result.
+void answer_read(far_words::entry& e, const result_words& result) {
+  ASSERT_EQ(e.head.a, call_no::read_record);
+  e.head.result = 1;
+  e.head.info = sizeof result + (result.object != 0 ? result.bytes : 0);
+  std::memcpy(e.data, &result, sizeof result);
+}
+
 TEST(join_elsewhere, who_has_read_that_nothing_is_left_tells_it_later) {
   host all{1, 3};
   join_records mine{all.here(0), all.heap_of(0)};
@@ -61,10 +69,7 @@ TEST(join_elsewhere, who_has_read_that_nothing_is_left_tells_it_later) {
   rest.answer = [&](far_words::entry& e) {
     if (e.head.a == call_no::release || e.head.a == call_no::release_read)
       return releases.push_back(e.head.what);
-    ASSERT_EQ(e.head.a, call_no::read_record);
-    e.head.result = 1;
-    e.head.info = sizeof result + (result.object != 0 ? result.bytes : 0);
-    std::memcpy(e.data, &result, sizeof result);
+    answer_read(e, result);
   };
   result.bytes = 8;
   ASSERT_TRUE(mine.fetch(r));
@@ -291,10 +296,7 @@ TEST(join_elsewhere, who_has_taken_a_value_says_so_and_asks_for_nothing_back) {
   rest.answer = [&](far_words::entry& e) {
     if (e.head.a == call_no::release || e.head.a == call_no::release_read)
       return static_cast<void>(releases.emplace_back(e.head.what, e.head.more[0]));
-    ASSERT_EQ(e.head.a, call_no::read_record);
-    e.head.result = 1;
-    e.head.info = sizeof result + (result.object != 0 ? result.bytes : 0);
-    std::memcpy(e.data, &result, sizeof result);
+    answer_read(e, result);
   };
   result.bytes = 16;
   ASSERT_TRUE(mine.fetch(r));
