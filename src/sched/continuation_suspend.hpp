@@ -32,7 +32,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->low = low;
   im->top = top;
   im->bytes_end = bytes_end;
-  im->float_control = base::float_control();
+  base::keep_float_control(im->float_control);
   im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
   im->exceptions = {};

@@ -88,12 +88,11 @@ void continuation_worker<P>::hand_over() noexcept {
   alignas(64) image_room room;
   image* const im = &room.im;
   spawn_slot& bottom = deque_.sentinel();
-  const std::uint32_t control = base::float_control();
   im->low = reinterpret_cast<std::uintptr_t>(im);  // until it is resumed by way of resume_image: nearly
   im->top = bottom.sp;
   im->own_record = bottom.record;
   im->waiting_for = im->waited_for = 0;
-  im->float_control = control;
+  base::keep_float_control(im->float_control);
   im->fork = false;
   im->yielded = true;
   im->parked_at = nullptr;
@@ -119,8 +118,7 @@ void continuation_worker<P>::hand_over() noexcept {
   block_at(next->top)->suspended = nullptr;
   bottom.sp = next->top;
   bottom.record = next->own_record;
-  if (next->float_control != control) [[unlikely]]
-    base::set_float_control(next->float_control);
+  base::take_float_control(next->float_control);
   const std::uintptr_t pointer = block->thread_pointer;
   if (pointer != 0) [[unlikely]]
     context::set_thread_pointer(thread_pointer_);

@@ -82,9 +82,10 @@ template <class P>
 [[gnu::noinline]] void continuation_worker<P>::run_unbegun(ref r) noexcept {
   auto& t = *static_cast<continuation_worker&>(this_worker()).here_.template at<fresh_thread>(r);
   if (!t.always_begins && is_cancelled()) return refuse_unbegun(t, r);
-  const std::uint32_t control = base::float_control();
+  std::uint32_t control;
+  base::keep_float_control(control);
   const detail::word_pair w = context::fork(&unbegun_entry, r, detail::hot().bottom);
-  base::set_float_control(control);
+  base::take_float_control(control);
   if (w.status != 0) this_worker().records().detach(w.status);  // what counts is the other record
 }
 
@@ -130,7 +131,7 @@ detail::word_pair continuation_worker<P>::unbegun_entry(std::uintptr_t r, std::u
   block->number = r;
   block->high = t.high ? 1 : 0;
   base::happens_after(&t);
-  base::set_float_control(t.float_control);
+  base::take_float_control(t.float_control);
   t.entry(t.closure(), t.closure_bytes, r);
   if (block->at_end != nullptr) [[unlikely]]
     std::exchange(block->at_end, nullptr)(block);  // may suspend

@@ -85,7 +85,7 @@ inline constexpr std::uint64_t slot_carries = std::uint64_t{1} << 32;
   r->result.bytes = 0;
   r->result.kind = detail::outcome::value;
   r->result.owns = detail::owning::nothing;
-  r->float_control = base::float_control();
+  base::keep_float_control(r->float_control);
 }
 /// All of it.
 inline void clear_record(record* r) noexcept {
