@@ -8,7 +8,7 @@ in the page's first table (overview.py). claims_gas.py has those of the address 
 import statistics
 
 from . import claims_gas, papers
-from .claim import AT_OR_AHEAD, REASONS_OF_ROWS, TASKS, at_least, at_most, by_time, claim, missing, peers, timed
+from .claim import AT_OR_AHEAD, REASONS_OF_ROWS, TASKS, THREADS, at_least, at_most, by_time, claim, missing, peers, timed
 from .data import measurements, number, problem_of, ratio_of, variant
 
 THEIRS = ("tbb", "openmp", "std::thread", "argobots", "massivethreads", "qthreads", "lace", "libfork")
@@ -263,8 +263,8 @@ def m6(data):
         if r["library"] != "godwit" and r["what"] in ours:
             short = f"{r['what']}, over {r['library']}" if r["library"] in papers.COMPARED and r["what"].startswith("create") else ""
             c = at_most(f"{r['what']}: over {r['library']}'s time", ours[r["what"]]["median_ns"] / r["median_ns"], AT_OR_AHEAD, data.busy(record), short)
-            if c.met is False and r["library"] in ("tbb", "openmp", "lace", "libfork"):
-                c.seen += "; " + TASKS
+            if c.met is False:
+                c.seen += "; " + (TASKS if r["library"] in ("tbb", "openmp", "lace", "libfork") else THREADS)
             yield c
 
 
