@@ -400,6 +400,7 @@ detail::boxed join_records::take_apart(ref r) noexcept {
     if (here_.is_near(result)) base::happens_before(here_.at<object>(result));
     free(result);
   }
+  if (here_.is_near(r)) base::happens_before(here_.at<record>(r));  // the caller has read it
   free(r);
   return what;
 }

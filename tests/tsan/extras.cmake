@@ -20,6 +20,7 @@ if(main_build AND NOT sanitized AND NOT CMAKE_CROSSCOMPILING AND GODWIT_CONTEXT 
   foreach(policy stalling locked_free iso crude)
     godwit_add_tsan(right.${policy} right ${threads} --godwit-workers=3 --godwit-policy=${policy})
   endforeach()
+  godwit_add_tsan(records records ${threads} --godwit-workers=3 --godwit-policy=locked_free)
   foreach(policy child_full child_rtc)
     godwit_add_tsan(${policy} ${policy} ${threads} --godwit-workers=3 --godwit-policy=${policy})
   endforeach()

@@ -1,6 +1,6 @@
 // Built with -fsanitize=thread, on a library that is not: `right` has no race and must not be reported on any
-// schedule, nor have `spare` (with a spare worker), `child_full` and `child_rtc` (for those policies). `race`
-// has one, between a child and its parent. See extras.cmake.
+// schedule, nor have `spare` (with a spare worker), `records` (which are used again and again), `child_full`
+// and `child_rtc` (for those policies). `race` has one, between a child and its parent. See extras.cmake.
 #include <godwit/godwit.hpp>
 #include <godwit/io.hpp>
 
@@ -40,6 +40,17 @@ long fib(int n) {
   auto x = gw::spawn([=] { return fib(n - 1); });
   const long y = fib(n - 2);
   return x.join() + y;
+}
+
+/// Join records are used again at once, by other threads and other workers than those that read them last.
+void records_again() {
+  std::vector<gw::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([] {
+      for (int round = 0; round < 500; ++round)
+        need(fib(12) == 144, "results in records that are used again");
+    });
+  for (gw::thread& t : threads) t.join();
 }
 
 /// Children write into their parents' memory; results own memory.
@@ -366,6 +377,8 @@ int main(int argc, char** argv) {
       race(12);
     else if (what == "spare")
       locals();
+    else if (what == "records")
+      records_again();
     else if (what == "child_full")
       stolen_children<gw::policies::child_full>();
     else if (what == "child_rtc")
