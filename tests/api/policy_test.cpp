@@ -27,12 +27,27 @@ namespace {
 
 namespace gw = godwit;
 
-/// Is this one of those that STRESS_POLICIES=name:name names? Without it all that exist here are.
+/// Is this one of those that STRESS_POLICIES=name:name names? Without it all that exist here are, and in the
+/// build where spawns are looked at (extras.cmake), which concerns no other, lazy.
 bool is_asked_for(std::string_view policy) {
+#ifdef GODWIT_LAZY_LOOKS
+  if (policy != "lazy") return false;
+#endif
   if (!support::exists_here(policy)) return false;
   const char* names = std::getenv("STRESS_POLICIES");
   if (names == nullptr) return true;
   return (':' + std::string(names) + ':').find(':' + std::string(policy) + ':') != std::string::npos;
+}
+
+/// body(policy) with the type of @p name, if it is asked for.
+template <class Body>
+void with_policy(const char* name, Body&& body) {
+  if (!is_asked_for(name)) return;
+#ifdef GODWIT_LAZY_LOOKS
+  body(gw::policies::lazy{});
+#else
+  gw::with_policy(gw::choice::named{name}, body);
+#endif
 }
 
 /// body(policy, options) for all policies, worker counts and delays, and where they exist forced steals.
@@ -44,8 +59,7 @@ void for_each_policy(Body&& body) {
   for (std::uint64_t round = 0; round < repeat; ++round)
     for (const char* name : {"stalling", "locked_free", "stalling_locked_free", "crude", "iso", "child_rtc",
                              "child_full", "lazy", "greedy"}) {
-      if (!is_asked_for(name)) continue;
-      gw::with_policy(gw::choice::named{name}, [&](auto p) {
+      with_policy(name, [&](auto p) {
         for (const char* force : {"none", "parents", "random"})
           for (const std::uint32_t workers : {1u, 2u, 4u})
             for (const std::uint32_t delay_us : {0u, 5u}) {
@@ -270,7 +284,7 @@ TEST(policy, every_worker_is_reached) {
 
 TEST(policy, tied_threads_stay) {
   for (const char* name : {"child_rtc", "child_full"})
-    gw::with_policy(gw::choice::named{name}, [&](auto p) {
+    with_policy(name, [&](auto p) {
       using P = decltype(p);
       if constexpr (!P::migrates) {
         gw::options o;
@@ -336,7 +350,7 @@ TEST(policy, threads_may_wait_by_yielding) {
 
 TEST(policy, rounding_modes_do_not_reach_whom_a_thread_runs_above) {
   for (const char* name : {"child_rtc", "child_full"})
-    gw::with_policy(gw::choice::named{name}, [&](auto p) {
+    with_policy(name, [&](auto p) {
       using P = decltype(p);
       for (const std::uint32_t workers : {1u, 2u}) {
         gw::options o;
@@ -365,7 +379,7 @@ TEST(policy, rounding_modes_do_not_reach_whom_a_thread_runs_above) {
 
 TEST(policy, a_busy_worker_leaves_its_children_to_thieves) {
   for (const char* name : {"child_rtc", "child_full"})
-    gw::with_policy(gw::choice::named{name}, [&](auto p) {
+    with_policy(name, [&](auto p) {
       using P = decltype(p);
       gw::options o;
       o.workers = 2;
@@ -507,7 +521,7 @@ TEST(policy, too_many_waiting_children_are_reported) {
   if (std::getenv("GODWIT_STACK_BYTES") != nullptr)
     GTEST_SKIP() << "the size of the deque is set from outside";
   for (const char* name : {"child_rtc", "child_full"})
-    gw::with_policy(gw::choice::named{name}, [&](auto p) {
+    with_policy(name, [&](auto p) {
       using P = decltype(p);
       gw::options o = support::under(name, 1);
       o.stack_bytes = 1 << 20;
@@ -530,9 +544,8 @@ TEST(policy, impossible_combinations_are_refused) {
 
 TEST(policy, deadlocks_are_found_where_waiting_threads_poll) {
   for (const char* name : {"stalling", "stalling_locked_free", "child_full"})
-    gw::with_policy(gw::choice::named{name}, [&](auto p) {
+    with_policy(name, [&](auto p) {
       using P = decltype(p);
-      if (!is_asked_for(name)) return;
       if constexpr (P::has_futures) {
         for (const std::uint32_t workers : {1u, 2u, 4u}) {
           // A thread that waits for itself, by way of a future that it gets through shared memory.

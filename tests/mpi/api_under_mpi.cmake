@@ -78,10 +78,11 @@ set(api_mpi_without_stress_stress stress.campaign)  # as long as a clock says, a
 set(api_mpi_long_api_migration depth.a_chain_under_forced_steals depth.deep_thin_trees)
 
 set(api_mpi_long_algorithm_for_each ForEach.ChangesEveryElementOnce ForEach.IndicesAreCalledOnce
-    Transform.UnaryBinaryInPlaceAndToOtherTypes)
-set(api_mpi_long_algorithm_sort Sort.AgreesWithStd)
+    Transform.UnaryBinaryInPlaceAndToOtherTypes Transform.ElementsThatDoNotDivideBlocksAndMembersAsFunctions)
+set(api_mpi_long_algorithm_sort Sort.AgreesWithStd StableSort.KeepsTheOrderOfEquals)
 set(api_mpi_long_global_map GlobalMap.ReadersAndWritersOfOneBucketTogether GlobalMap.ReserveMovesEverythingAndViewsRemainValid
     GlobalMap.SizeIsNeverNegative)
+set(api_mpi_long_global_objects Objects.TakeLittleRoom)
 
 # godwit_add_api_mpi_test(SUITE RANKS HOSTS.WAY [FAMILY...])
 function(godwit_add_api_mpi_test suite ranks mode)
