@@ -1,4 +1,4 @@
-# A million spawns deep with a sanitizer: as processes only.
+# A million spawns deep with a sanitizer: with workers that are processes or threads, not in virtual time.
 if(sanitized AND NOT GODWIT_ALL_TESTS)
   set(filter_api_migration --gtest_filter=-depth.*)
 endif()
